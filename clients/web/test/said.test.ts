@@ -12,6 +12,7 @@ const KNOWN: [string, string[]][] = [
   ["no instance of the service has ever asked for pprof tasks", ["pprof"]],
   ["the service has 3 processes, but none has the label(s) a, b", ["3", "a, b"]],
   ["12 stack traces came, the last at 2026-11-20T10:36:00Z", ["12", "2026-11-20T10:36:00Z"]],
+  ["9 stack traces came, the last at 2026-11-20T10:36:00Z; they cover 15 s of the 1 min of the task: its agent began late or ended early, or there was nothing to sample in the rest", ["15 s", "1 min"]],
 ];
 
 test("sentences of the server keep their numbers and names in Chinese", () => {

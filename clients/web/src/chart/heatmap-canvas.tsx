@@ -59,13 +59,12 @@ function drawAxes(context: CanvasRenderingContext2D, heat: Heat, place: Place, u
   context.textAlign = "center";
   context.textBaseline = "alphabetic";
   const ticks = timeTicks(from, heat.endsMs.at(-1)!, (place.width - LEFT) / TICK_WIDTH);
-  const texts = tickTexts(ticks, document.documentElement.lang);
-  ticks.forEach((at, i) => {
-    const x = LEFT + ((at - from) / heat.stepMs) * place.column;
-    line(context, x, 0, x, place.height);
-    if (x > LEFT + 20 && x < place.width - 20) {
-      texts[i]!.split("\n").forEach((text, row) => context.fillText(text, x, place.height + 14 + 14 * row));
-    }
+  const xOf = (at: number) => LEFT + ((at - from) / heat.stepMs) * place.column;
+  ticks.forEach((at) => line(context, xOf(at), 0, xOf(at), place.height));
+  // The first time that has room has the date.
+  const named = ticks.filter((at) => xOf(at) > LEFT + 20 && xOf(at) < place.width - 20);
+  tickTexts(named, document.documentElement.lang).forEach((lines, i) => {
+    lines.split("\n").forEach((text, row) => context.fillText(text, xOf(named[i]!), place.height + 14 + 14 * row));
   });
 }
 

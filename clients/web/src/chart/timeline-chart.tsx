@@ -54,10 +54,11 @@ function linesOf({ timeline, others }: Props) {
   }));
 }
 
-// The axis ends a little above the highest value.
-function frameFor({ timesMs, lines }: Timeline, width: number): Frame {
+// The axis ends a little above the highest value, and names of bands have a line of their own.
+function frameFor({ timesMs, lines }: Timeline, width: number, hasBands: boolean): Frame {
+  const room = hasBands ? 1.24 : 1.08;
   const highest = lines.reduce((most, { values }) => values.reduce<number>((sofar, value) => Math.max(sofar, value ?? 0), most), 0);
-  return frameOf(width, HEIGHT, INSET, { fromMs: timesMs[0] ?? 0, toMs: timesMs.at(-1) ?? 0, most: highest > 0 ? highest * 1.08 : 1 });
+  return frameOf(width, HEIGHT, INSET, { fromMs: timesMs[0] ?? 0, toMs: timesMs.at(-1) ?? 0, most: highest > 0 ? highest * room : 1 });
 }
 
 function marksOf(frame: Frame, { timesMs, lines, exemplars = [] }: Timeline): Mark[] {
@@ -89,7 +90,7 @@ export function TimelineChart(props: Props) {
   const { timesMs } = timeline;
   const [box, width] = useWidth();
   const lines = useMemo(() => linesOf(props), [timeline, others?.name]);
-  const frame = useMemo(() => frameFor(timeline, width), [timeline, width]);
+  const frame = useMemo(() => frameFor(timeline, width, bands.length > 0), [timeline, width, bands.length > 0]);
   const marks = useMemo(() => (onExemplar ? marksOf(frame, timeline) : []), [frame, onExemplar !== undefined]);
   const [pointed, setPointed] = useState<Mark>();
 

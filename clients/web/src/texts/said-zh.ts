@@ -85,8 +85,10 @@ const SENTENCES: Sentence[] = [
   [/^told at (.+); it is not known yet whether the answer arrived$/, (at) => `${at} 已下发；尚不知对方是否收到`],
   [/^it starts at (.+)$/, (at) => `将于 ${at} 开始`],
   [
-    /^(\d+) (stack trace|connection|snapshot|file)s? (came|so far), the last at (\S+)$/,
-    (n, kind, came, at) => `${came === "came" ? "收到" : "已收到"} ${n} ${RECORDS[kind ?? ""]}，最后一次在 ${at}`,
+    /^(\d+) (stack trace|connection|snapshot|file)s? (came|so far), the last at (\S+?)(?:; they cover (.+) of the (.+) of the task: .+)?$/,
+    (n, kind, came, at, part, whole) =>
+      `${came === "came" ? "收到" : "已收到"} ${n} ${RECORDS[kind ?? ""]}，最后一次在 ${at}` +
+      (part ? `；只覆盖任务 ${whole} 中的 ${part}：代理开始得晚或结束得早，或其余时间没有可采的样本` : ""),
   ],
   [/^cancelled at (.+), before anybody was told$/, (at) => `${at} 已取消，尚未下发`],
 ];

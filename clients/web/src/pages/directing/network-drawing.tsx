@@ -7,7 +7,7 @@ import { BOX_HEIGHT, BOX_WIDTH, layoutNetwork } from "./network-layout";
 import { change } from "../../url";
 import { callName, componentsOf, nameOf, totalOf, type NetworkCall, type NetworkNode, type Traffic } from "./network-calls";
 
-const NAME_LENGTH = 25; // of a box, in most letters
+const NAME_LENGTH = 23; // of a box, in most letters
 const PADDING = 8;
 const ARROW = 6;
 

@@ -5,6 +5,7 @@ import { useAnswer } from "../../api/use-answer";
 import { useLatest } from "../../api/use-latest";
 import { directingTexts } from "../../app/directing-texts";
 import { formatTime, rangeKey, rangeName, span } from "../../app/question";
+import { Said } from "../../app/said";
 import { COLOURED, ThresholdChart } from "../../chart/threshold-chart";
 import { lineColour } from "../../chart/line-plot";
 import { maximaOf, type Maxima, type MonitorLine, type MonitorValues } from "./monitor-lines";
@@ -147,8 +148,8 @@ export function PolicyTrial({ service, rule, targets, started, onHold, onRule }:
       {maxima.lines.length > 0 && <Legend maxima={maxima} />}
       {fired.length > 0 && <Fired triggers={fired} />}
       {notes.map((note) => (
-        <p class="muted" key={note}>
-          {note}
+        <p class="muted said" key={note}>
+          <Said text={note} />
         </p>
       ))}
     </section>
