@@ -1,24 +1,15 @@
 // Writes each file of dist/ also as NAME.gz and NAME.br where that is smaller, and fails beyond the budget.
-import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
 import { brotliCompressSync, constants } from "node:zlib";
+import { filesBelow, gzipOf } from "./packing.mjs";
 
 const BUDGET_BYTES = 150_000; // of all files, by gzip
-
-function filesBelow(directory) {
-  return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
-    const path = join(directory, entry.name);
-    return entry.isDirectory() ? filesBelow(path) : [path];
-  });
-}
 
 let total = 0;
 for (const path of filesBelow("dist")) {
   const plain = readFileSync(path);
   const forms = {
-    // zopfli takes seconds, once, for a twentieth less than zlib's best.
-    ".gz": execFileSync("zopfli", ["-c", path], { maxBuffer: 2 * plain.length + 1024 }),
+    ".gz": gzipOf(path),
     ".br": brotliCompressSync(plain, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: plain.length } }),
   };
   for (const [ending, bytes] of Object.entries(forms)) {

@@ -19,6 +19,11 @@ extern const struct hearth_embedded hearth_embedded_migrations[];
  * may be none.
  */
 extern const struct hearth_embedded hearth_embedded_web[];
+/*
+ * Files of the documents by their paths ("/index.html", "/how-to/push.html"), as NAME.gz instead
+ * where that is smaller; may be none.
+ */
+extern const struct hearth_embedded hearth_embedded_documents[];
 /* One file: the protocols of proto/ and their imports as a FileDescriptorSet. */
 extern const struct hearth_embedded hearth_embedded_descriptors[];
 /* One file: clients/viewer/viewer.html. */
