@@ -7,7 +7,7 @@ import time
 import unittest
 import urllib.parse
 
-from server import Server, temporary_directory
+from server import HEARTHD, Server, temporary_directory
 from test_web_page import WITHOUT
 
 try:
@@ -21,6 +21,8 @@ except ImportError:
     webdriver = Keys = None
 
 WAIT_S = 20
+
+AXE = pathlib.Path(HEARTHD).parents[1] / "web/node_modules/axe-core/axe.min.js"
 
 COUNT_REQUESTS = """{
   const ask = window.fetch;
@@ -121,6 +123,22 @@ class Browser:
         """What the browser logged, but for answers that were refusals: errors of scripts, reports of the Content-Security-Policy."""
         return [entry["message"] for entry in self.driver.get_log("browser")
                 if entry["level"] in ("SEVERE", "WARNING") and "the server responded with a status of" not in entry["message"]]
+
+    def violations(self, name):
+        """What axe-core finds in the page as it is. The driver injects axe: the policy of pages lets no foreign script in."""
+        if not AXE.exists():
+            raise unittest.SkipTest("axe-core is not installed: the page was built elsewhere")
+        if not self.run("return 'axe' in window"):
+            self.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": AXE.read_text()})
+        answer = self.driver.execute_async_script("""
+            const done = arguments[0];
+            axe.run(document, { resultTypes: ["violations"] }).then((found) => done(found.violations.map((violation) => ({
+              rule: violation.id, help: violation.help,
+              nodes: violation.nodes.map((node) => node.target.join(" ") + ": " + node.failureSummary + " " + node.html.slice(0, 300)),
+            }))), (error) => done([{ rule: "axe failed", help: String(error), nodes: [] }]));""")
+        return [
+            "%s: %s: %s\n    %s" % (name, each["rule"], each["help"], "\n    ".join(each["nodes"])) for each in answer
+        ]
 
     def stop(self):
         self.driver.quit()

@@ -1,10 +1,6 @@
 """Accessibility of every page: no violation of axe-core's rules in both themes and both languages, and the tree that screen readers
-read out.
+read out."""
 
-The driver injects axe: the page's policy lets no foreign script in, and stays as it is.
-"""
-
-import pathlib
 import re
 import unittest
 
@@ -12,9 +8,8 @@ import tasks
 from browser import Keys, PageTest
 from more_pages import MORE_PAGES, fill_more
 from pprof import Profile
-from server import HEARTHD, now_ms, temporary_directory
+from server import now_ms, temporary_directory
 
-AXE = pathlib.Path(HEARTHD).parents[1] / "web/node_modules/axe-core/axe.min.js"
 TRACE = "0123456789abcdef0123456789abcdef"
 WORKED = {"button", "checkbox", "combobox", "link", "listbox", "menuitem", "option", "searchbox", "slider", "spinbutton", "textbox",
           "treegrid", "application", "image", "meter", "dialog"}
@@ -30,7 +25,6 @@ def profile(minutes, *stacks):
     return made.encode()
 
 
-@unittest.skipUnless(AXE.exists(), "axe-core is not installed: the page was built elsewhere")
 class Access(PageTest):
     @classmethod
     def fill(cls, server):
@@ -44,7 +38,6 @@ class Access(PageTest):
         server.push(profile(5, ("main;work", 1_000_000_000)), {"__name__": "process_cpu", "service_name": "cart"})
         cls.task = tasks.create(server, "PPROF", instances=["shop-1"], events=["cpu"])
         fill_more(server)
-        cls.axe = AXE.read_text()
 
     def pages(self):
         """(name, path, parameters, selector of what is clicked first or "")."""
@@ -86,17 +79,6 @@ class Access(PageTest):
             ("help", "/help", {}, ""),
             ("commands", "/help", {}, "[aria-keyshortcuts]"),
             *((path + str(params), path, params, "") for path, params in MORE_PAGES),
-        ]
-
-    def violations(self, name):
-        answer = self.driver.execute_async_script("""
-            const done = arguments[0];
-            axe.run(document, { resultTypes: ["violations"] }).then((found) => done(found.violations.map((violation) => ({
-              rule: violation.id, help: violation.help,
-              nodes: violation.nodes.map((node) => node.target.join(" ") + ": " + node.failureSummary + " " + node.html.slice(0, 300)),
-            }))), (error) => done([{ rule: "axe failed", help: String(error), nodes: [] }]));""")
-        return [
-            "%s: %s: %s\n    %s" % (name, each["rule"], each["help"], "\n    ".join(each["nodes"])) for each in answer
         ]
 
     def heard(self):
@@ -187,18 +169,17 @@ class Access(PageTest):
         for name, path, params, click in self.pages():
             self.choose("light", "en")
             self.open(path, **params)
-            self.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": self.axe})
             if click:
                 self.browser.find(click).click()
                 self.browser.settle()
-            found += self.violations(name + ", light, English")
+            found += self.browser.violations(name + ", light, English")
             found += ["%s: %s" % (name, fault) for fault in self.faults()]
             # By the page's own buttons, also those that an open dialog covers.
             self.browser.run(
                 "document.querySelectorAll('header button.theme, header button[lang]').forEach((b) => b.click())"
             )
             self.browser.settle()
-            found += self.violations(name + ", dark, Chinese")
+            found += self.browser.violations(name + ", dark, Chinese")
         self.assertEqual(found, [], "\n" + "\n".join(found))
 
 

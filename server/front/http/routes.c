@@ -113,7 +113,8 @@ static void get_root(struct hearth_front *front, const struct hearth_accept *acc
         &answer->body,
         hearth_web_page_is_here()
             ? "GET  /                           the web page, for browsers; this list for others\n"
-            : "This program was built without the web page (HEARTH_UI=OFF).\n");
+              "GET  /docs/                      the documents\n"
+            : "This program was built without the web page and the documents (HEARTH_UI=OFF).\n");
     hearth_buf_cstr(
         &answer->body,
         "GET  /ready                      200 if the server can work, else 503 and why\n"

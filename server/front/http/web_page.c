@@ -1,12 +1,15 @@
 /*
- * web_page.c -- files of the web page (web_page.h).
+ * web_page.c -- files of the web page and of the documents (web_page.h).
  *
- * The build embeds each file as it is and, where that is smaller, as NAME.gz and NAME.br.
+ * The build embeds each file of the page as it is and, where that is smaller, as NAME.gz and
+ * NAME.br. Documents are many and seldom read: they are embedded once, by gzip, and inflated for
+ * clients that do not accept it.
  */
 #include "http/web_page.h"
 
 #include "hearth/base/embedded.h"
 #include "hearth/base/hash.h"
+#include "hearth/codec/compress.h"
 
 #include "rpc/media.h"
 
@@ -15,6 +18,9 @@
 
 #define PAGE_NAME "/index.html"
 #define ASSETS    "/assets/"
+#define DOCUMENTS "/docs"
+/* Far more than any document has. */
+#define LARGEST_DOCUMENT_BYTES ((size_t)4 << 20)
 
 /*
  * Scripts, styles and answers come from this server only; nothing may frame the page, and no text
@@ -35,15 +41,18 @@ static const struct {
     {".svg", "image/svg+xml"},
     {".png", "image/png"},
     {".json", "application/json"},
+    {".yaml", "text/plain; charset=utf-8"},
 };
 
 /* ---- files ---- */
 
-static const struct hearth_embedded *find_embedded(struct hearth_str path, const char *ending)
+/* The file whose name is the path and the ending. */
+static const struct hearth_embedded *find_embedded(const struct hearth_embedded *files,
+                                                   struct hearth_str path, const char *ending)
 {
     size_t n_ending = strlen(ending);
 
-    for (const struct hearth_embedded *file = hearth_embedded_web; file->name != NULL; file++) {
+    for (const struct hearth_embedded *file = files; file->name != NULL; file++) {
         struct hearth_str name = hearth_str_c(file->name);
         if (name.n == path.n + n_ending && memcmp(name.p, path.p, path.n) == 0 &&
             strcmp(file->name + path.n, ending) == 0) {
@@ -56,7 +65,7 @@ static const struct hearth_embedded *find_embedded(struct hearth_str path, const
 
 bool hearth_web_page_is_here(void)
 {
-    return find_embedded(HEARTH_STR(PAGE_NAME), "") != NULL;
+    return find_embedded(hearth_embedded_web, HEARTH_STR(PAGE_NAME), "") != NULL;
 }
 
 /* True for one segment of letters and dashes, as addresses within the page have it. */
@@ -115,7 +124,8 @@ static const struct hearth_embedded *choose_coding(struct hearth_str path,
     } codings[] = {{".br", "br"}, {".gz", "gzip"}};
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(codings); i++) {
-        const struct hearth_embedded *coded = find_embedded(path, codings[i].ending);
+        const struct hearth_embedded *coded =
+            find_embedded(hearth_embedded_web, path, codings[i].ending);
         if (coded != NULL &&
             hearth_accept_encoding_has(accept_encoding, hearth_str_c(codings[i].name))) {
             add_header(answer, "Content-Encoding", codings[i].name);
@@ -126,10 +136,10 @@ static const struct hearth_embedded *choose_coding(struct hearth_str path,
     return plain;
 }
 
-/* The tag names the bytes before coding, which is why it is a weak one. */
-static void add_etag(const struct hearth_embedded *plain, struct hearth_route_answer *answer)
+/* The tag names the content and not its coding, which is why it is a weak one. */
+static void add_etag(const struct hearth_embedded *file, struct hearth_route_answer *answer)
 {
-    struct hearth_hash128 hash = hearth_hash128(plain->bytes, plain->n_bytes, 0);
+    struct hearth_hash128 hash = hearth_hash128(file->bytes, file->n_bytes, 0);
 
     (void)snprintf(answer->etag, sizeof answer->etag, "W/\"%016llx%016llx\"",
                    (unsigned long long)hash.hi, (unsigned long long)hash.lo);
@@ -149,9 +159,98 @@ static bool names_etag(struct hearth_str if_none_match, const char *etag)
     return hearth_str_eq_c(hearth_str_trim(if_none_match), "*");
 }
 
+static void begin_answer(struct hearth_route_answer *answer, unsigned code)
+{
+    *answer = (struct hearth_route_answer){.code = code};
+    hearth_buf_init(&answer->body, 0);
+}
+
+/*
+ * Begins the answer with what all files have. Returns false if the client has the file, and the
+ * answer says so.
+ */
+static bool begin_file(struct hearth_route_answer *answer, const struct hearth_http_head *head,
+                       const struct hearth_embedded *file, const char *cache_control)
+{
+    begin_answer(answer, 200);
+    add_header(answer, "Cache-Control", cache_control);
+    add_header(answer, "Content-Security-Policy", g_policy);
+    add_header(answer, "X-Content-Type-Options", "nosniff");
+    add_header(answer, "Referrer-Policy", "no-referrer");
+    add_etag(file, answer);
+    add_header(answer, "Vary", "Accept, Accept-Encoding");
+
+    if (names_etag(head->if_none_match, answer->etag)) {
+        answer->code = 304;
+        return false;
+    }
+
+    return true;
+}
+
+/* Answers with the file inflated, or with 503 if memory was refused. */
+static void inflate_document(struct hearth_str packed, struct hearth_route_answer *answer)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_inflater *inflater = hearth_inflater_new();
+
+    if (inflater == NULL ||
+        hearth_inflate(inflater, HEARTH_COMPRESSION_GZIP, packed, LARGEST_DOCUMENT_BYTES,
+                       &answer->body, &err) != HEARTH_OK) {
+        answer->code = 503;
+    }
+    hearth_inflater_free(inflater);
+}
+
+/* A document; `path` begins after "/docs". A directory is answered with its index.html. */
+static bool get_document(struct hearth_str path, const struct hearth_http_head *head,
+                         struct hearth_route_answer *answer)
+{
+    bool is_directory = hearth_str_ends(path, HEARTH_STR("/"));
+    const struct hearth_embedded *file =
+        find_embedded(hearth_embedded_documents, path, is_directory ? "index.html" : "");
+    bool is_packed = file == NULL;
+    if (is_packed) {
+        file =
+            find_embedded(hearth_embedded_documents, path, is_directory ? "index.html.gz" : ".gz");
+    }
+    if (file == NULL) {
+        return false;
+    }
+
+    if (!begin_file(answer, head, file, "no-cache")) {
+        return true;
+    }
+
+    answer->content_type =
+        is_directory ? find_content_type(HEARTH_STR(PAGE_NAME)) : find_content_type(path);
+    struct hearth_str bytes = hearth_str_n((const char *)file->bytes, file->n_bytes);
+    if (is_packed && !hearth_accept_encoding_has(head->accept_encoding, HEARTH_STR("gzip"))) {
+        inflate_document(bytes, answer);
+    } else {
+        if (is_packed) {
+            add_header(answer, "Content-Encoding", "gzip");
+        }
+        answer->fixed = bytes;
+    }
+
+    return true;
+}
+
 bool hearth_web_page_get(struct hearth_str path, const struct hearth_http_head *head,
                          struct hearth_route_answer *answer)
 {
+    if (hearth_str_starts(path, HEARTH_STR(DOCUMENTS "/"))) {
+        size_t n_prefix = strlen(DOCUMENTS);
+        return get_document(hearth_str_n(path.p + n_prefix, path.n - n_prefix), head, answer);
+    }
+    /* Links between documents are relative, and need the slash. */
+    if (hearth_str_eq_c(path, DOCUMENTS) && hearth_embedded_documents[0].name != NULL) {
+        begin_answer(answer, 308);
+        add_header(answer, "Location", DOCUMENTS "/");
+        return true;
+    }
+
     bool is_asset = hearth_str_starts(path, HEARTH_STR(ASSETS));
     if (!is_asset) {
         if (!is_page_address(path) || !is_navigation(head->accept)) {
@@ -160,23 +259,13 @@ bool hearth_web_page_get(struct hearth_str path, const struct hearth_http_head *
         path = HEARTH_STR(PAGE_NAME);
     }
 
-    const struct hearth_embedded *plain = find_embedded(path, "");
+    const struct hearth_embedded *plain = find_embedded(hearth_embedded_web, path, "");
     if (plain == NULL) {
         return false;
     }
 
-    *answer = (struct hearth_route_answer){.code = 200};
-    hearth_buf_init(&answer->body, 0);
-    add_header(answer, "Cache-Control",
-               is_asset ? "public, max-age=31536000, immutable" : "no-cache");
-    add_header(answer, "Content-Security-Policy", g_policy);
-    add_header(answer, "X-Content-Type-Options", "nosniff");
-    add_header(answer, "Referrer-Policy", "no-referrer");
-    add_etag(plain, answer);
-
-    add_header(answer, "Vary", "Accept, Accept-Encoding");
-    if (names_etag(head->if_none_match, answer->etag)) {
-        answer->code = 304;
+    if (!begin_file(answer, head, plain,
+                    is_asset ? "public, max-age=31536000, immutable" : "no-cache")) {
         return true;
     }
 

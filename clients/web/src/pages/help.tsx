@@ -13,6 +13,9 @@ export function Help() {
       {words.paragraphs.map((paragraph) => (
         <p key={paragraph}>{paragraph}</p>
       ))}
+      <p>
+        <a href="/docs/">{words.documents}</a>
+      </p>
       <h2>{words.keys}</h2>
       <dl class="keys">
         {words.keyList.map(([key, what]) => (

@@ -158,6 +158,7 @@ export const en = {
     logout: "Log out",
   },
   help: {
+    documents: "Documents of this version",
     title: "How to read it",
     paragraphs: [
       "A flame graph shows merged stack traces: callers above, callees below. The width of a frame is its share of the total; the order from left to right is not time.",

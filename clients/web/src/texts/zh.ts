@@ -147,6 +147,7 @@ export const zh: Texts = {
     logout: "退出",
   },
   help: {
+    documents: "本版本的文档（英文）",
     title: "如何阅读",
     paragraphs: [
       "火焰图展示合并后的调用栈：上方是调用者，下方是被调用者。栈帧的宽度是它在总计中的占比，左右顺序与时间无关。",
