@@ -5,8 +5,7 @@
 #include "hearth/format/chrome_profile.h"
 
 #include "check_profile.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "short_memory.h"
 
 #define MAX_DEPTH 4u
 
@@ -22,7 +21,7 @@ static void check_values(const struct hearth_profile *p)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run_input(const uint8_t *data, size_t size)
 {
     const struct hearth_pprof_limits limits = {.max_depth = MAX_DEPTH,
                                                .max_string_bytes = 64,
@@ -36,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct hearth_pprof_notes notes = {0};
         struct hearth_err err = HEARTH_ERR_INIT;
 
-        hearth_arena_init(&arena, 64u << 20);
+        begin_memory(&arena);
         enum hearth_status status =
             i == 0 ? hearth_cpuprofile_decode(bytes, &limits, &arena, &profile, &notes, &err)
                    : hearth_heapprofile_decode(bytes, &limits, &arena, &profile, &notes, &err);
@@ -45,8 +44,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         } else {
             HEARTH_ASSERT(err.msg[0] != '\0');
         }
-        hearth_arena_release(&arena);
+        end_memory(&arena);
     }
-
-    return 0;
 }

@@ -4,7 +4,7 @@
  */
 #include "hearth/format/datadog_event.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "short_memory.h"
 
 static void check_labels(const struct hearth_datadog_event *event)
 {
@@ -19,7 +19,7 @@ static void check_labels(const struct hearth_datadog_event *event)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run_input(const uint8_t *data, size_t size)
 {
     static struct hearth_multipart form;
     struct hearth_str in = {(const char *)data, size};
@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hearth_arena arena;
     enum hearth_status status;
 
-    hearth_arena_init(&arena, 8u << 20);
+    begin_memory(&arena);
     if (size > 0 && data[0] == '-') {
         status =
             hearth_multipart_parse(HEARTH_STR("multipart/form-data; boundary=b"), in, &form, &err);
@@ -46,6 +46,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         HEARTH_ASSERT(status == HEARTH_INVALID_ARGUMENT || status == HEARTH_NO_MEMORY);
     }
 
-    hearth_arena_release(&arena);
-    return 0;
+    end_memory(&arena);
 }

@@ -5,7 +5,7 @@
 #include "hearth/format/datadog_profile.h"
 #include "hearth/format/pprof.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "short_memory.h"
 
 static void check_part(const struct hearth_profile *p)
 {
@@ -35,7 +35,7 @@ static uint64_t sum_values(const struct hearth_profile *p)
     return sum;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run_input(const uint8_t *data, size_t size)
 {
     static const struct hearth_pprof_limits limits = {.max_samples = 100000, .max_types = 64};
     static const struct hearth_str custom = {"custom", 6};
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hearth_err err = HEARTH_ERR_INIT;
     size_t n;
 
-    hearth_arena_init(&arena, 64u << 20);
+    begin_memory(&arena);
     if (hearth_pprof_decode(hearth_str_n((const char *)data, size), &limits, &arena, &profile,
                             &cuts, &err) == HEARTH_OK) {
         uint64_t sum = sum_values(&profile);
@@ -62,7 +62,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             HEARTH_ASSERT(sum == 0);
         }
     }
-    hearth_arena_release(&arena);
-
-    return 0;
+    end_memory(&arena);
 }

@@ -1,23 +1,21 @@
 /* fuzz_elf_symbols.c -- any bytes as a program: names lie within the bytes. */
 #include "hearth/format/elf_symbols.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "short_memory.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run_input(const uint8_t *data, size_t size)
 {
     const struct hearth_str bytes = {(const char *)data, size};
     const struct hearth_elf_symbols *symbols;
     struct hearth_arena arena;
     struct hearth_err err = HEARTH_ERR_INIT;
 
-    hearth_arena_init(&arena, 64u << 20);
+    begin_memory(&arena);
     enum hearth_status status = hearth_elf_symbols_read(bytes, &arena, &symbols, &err);
     HEARTH_ASSERT(status == HEARTH_OK || err.msg[0] != '\0');
     for (uint64_t at = 0; status == HEARTH_OK && at < size; at += 1 + size / 64) {
         struct hearth_str name = hearth_elf_symbols_find(symbols, at);
         HEARTH_ASSERT(name.n == 0 || (name.p >= bytes.p && name.p + name.n <= bytes.p + bytes.n));
     }
-    hearth_arena_release(&arena);
-
-    return 0;
+    end_memory(&arena);
 }

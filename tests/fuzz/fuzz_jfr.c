@@ -1,13 +1,13 @@
 /*
  * fuzz_jfr.c -- any bytes as a JFR recording: a recording remains one with another after it, and
  * not without its end; a decoded one has valid indices, and as many profiles if it is there twice.
+ * Labels of contexts may follow the recording, after the word "labels".
  */
 #include "hearth/base/buf.h"
 #include "hearth/format/jfr.h"
 
 #include "check_profile.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "short_memory.h"
 
 /* The number of profiles; their indices are checked. */
 static size_t decode(struct hearth_str bytes, struct hearth_str labels, enum hearth_status *status)
@@ -17,29 +17,45 @@ static size_t decode(struct hearth_str bytes, struct hearth_str labels, enum hea
     struct hearth_arena arena;
     struct hearth_err err = HEARTH_ERR_INIT;
 
-    hearth_arena_init(&arena, 64u << 20);
+    begin_memory(&arena);
     *status = hearth_jfr_decode(bytes, &options, &arena, &recording, &err);
     HEARTH_ASSERT(*status == HEARTH_OK || err.msg[0] != '\0');
     for (size_t i = 0; *status == HEARTH_OK && i < recording.n_profiles; i++) {
         check_profile(&recording.profiles[i].profile);
     }
-    hearth_arena_release(&arena);
+    end_memory(&arena);
 
     return *status == HEARTH_OK ? recording.n_profiles : 0;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* Cuts the labels off: the bytes after the last "labels", or else nothing. */
+static struct hearth_str split_labels(struct hearth_str *bytes)
+{
+    static const struct hearth_str mark = HEARTH_STR("labels");
+
+    for (size_t at = bytes->n; at >= mark.n; at--) {
+        struct hearth_str before = hearth_str_n(bytes->p, at);
+        if (hearth_str_ends(before, mark)) {
+            struct hearth_str labels = hearth_str_n(bytes->p + at, bytes->n - at);
+            bytes->n = at - mark.n;
+            return labels;
+        }
+    }
+
+    return HEARTH_STR("");
+}
+
+static void run_input(const uint8_t *data, size_t size)
 {
     struct hearth_str bytes = {(const char *)data, size};
     struct hearth_err err = HEARTH_ERR_INIT;
     enum hearth_status once, again;
 
-    /* The input serves as the labels of contexts, too. */
-    size_t n = decode(bytes, bytes, &once);
-    n = decode(bytes, HEARTH_STR(""), &once);
+    struct hearth_str labels = split_labels(&bytes);
+    size_t n = decode(bytes, labels, &once);
     if (hearth_jfr_check(bytes, &err) != HEARTH_OK) {
         HEARTH_ASSERT(err.msg[0] != '\0' && once != HEARTH_OK);
-        return 0;
+        return;
     }
 
     struct hearth_buf twice;
@@ -47,12 +63,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hearth_buf_str(&twice, bytes);
     hearth_buf_str(&twice, bytes);
     HEARTH_ASSERT(hearth_jfr_check(hearth_buf_view(&twice), &err) == HEARTH_OK);
-    HEARTH_ASSERT(hearth_jfr_check(hearth_str_n(bytes.p, size - 1), &err) != HEARTH_OK);
+    HEARTH_ASSERT(hearth_jfr_check(hearth_str_n(bytes.p, bytes.n - 1), &err) != HEARTH_OK);
     if (once == HEARTH_OK) {
-        size_t n_again = decode(hearth_buf_view(&twice), HEARTH_STR(""), &again);
+        size_t n_again = decode(hearth_buf_view(&twice), labels, &again);
         HEARTH_ASSERT(again != HEARTH_OK || n_again == n);
     }
     hearth_buf_release(&twice);
-
-    return 0;
 }

@@ -1,15 +1,15 @@
 /* fuzz_json_fields.c -- any bytes as the JSON of a sampled request: paths and texts are UTF-8, or there is a reason. */
 #include "hearth/codec/json_fields.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "short_memory.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run_input(const uint8_t *data, size_t size)
 {
     struct hearth_arena arena;
     struct hearth_json_field *fields;
     struct hearth_err err = HEARTH_ERR_INIT;
     size_t n;
-    hearth_arena_init(&arena, 8u << 20);
+    begin_memory(&arena);
     struct hearth_str json = {(const char *)data, size};
     if (hearth_json_fields_read(json, &arena, &fields, &n, &err) == HEARTH_OK) {
         for (size_t i = 0; i < n; i++) {
@@ -21,6 +21,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         HEARTH_ASSERT(err.msg[0] != '\0');
     }
-    hearth_arena_release(&arena);
-    return 0;
+    end_memory(&arena);
 }

@@ -5,12 +5,11 @@
 #include "hearth/format/legacy_profile.h"
 
 #include "check_profile.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "short_memory.h"
 
 #define MAX_DEPTH 4u
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run_input(const uint8_t *data, size_t size)
 {
     const struct hearth_pprof_limits limits = {.max_depth = MAX_DEPTH, .max_string_bytes = 64};
     struct hearth_str bytes = {(const char *)data, size};
@@ -19,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hearth_legacy_notes notes;
     struct hearth_err err = HEARTH_ERR_INIT;
 
-    hearth_arena_init(&arena, 64u << 20);
+    begin_memory(&arena);
     if (hearth_legacy_decode(bytes, &limits, &arena, &p, &notes, &err) == HEARTH_OK) {
         HEARTH_ASSERT(hearth_legacy_recognise(bytes));
         check_profile(&p);
@@ -30,7 +29,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         HEARTH_ASSERT(err.msg[0] != '\0');
     }
-    hearth_arena_release(&arena);
-
-    return 0;
+    end_memory(&arena);
 }

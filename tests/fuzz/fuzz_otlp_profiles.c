@@ -4,7 +4,7 @@
  */
 #include "hearth/format/otlp_profiles.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "short_memory.h"
 
 static void check_tables(const struct hearth_profile *p)
 {
@@ -65,16 +65,16 @@ static void check_built(const struct hearth_otlp_export *export, size_t i)
     struct hearth_arena arena;
     struct hearth_err err = HEARTH_ERR_INIT;
 
-    hearth_arena_init(&arena, 64u << 20);
+    begin_memory(&arena);
     enum hearth_status status = hearth_otlp_build(export, i, &arena, &profile, &notes, &err);
     HEARTH_ASSERT(status == HEARTH_OK || status == HEARTH_NO_MEMORY);
     if (status == HEARTH_OK) {
         check_profile(&profile);
     }
-    hearth_arena_release(&arena);
+    end_memory(&arena);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run_input(const uint8_t *data, size_t size)
 {
     const struct hearth_otlp_options options = {
         .limits = {.max_samples = 1000,
@@ -89,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hearth_arena arena;
     struct hearth_err err = HEARTH_ERR_INIT;
 
-    hearth_arena_init(&arena, 64u << 20);
+    begin_memory(&arena);
     enum hearth_status status = hearth_otlp_decode((struct hearth_str){(const char *)data, size},
                                                    &options, &arena, &export, &err);
     HEARTH_ASSERT(status == HEARTH_OK || err.msg[0] != '\0');
@@ -102,7 +102,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             check_built(&export, i);
         }
     }
-    hearth_arena_release(&arena);
-
-    return 0;
+    end_memory(&arena);
 }

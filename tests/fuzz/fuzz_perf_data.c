@@ -6,8 +6,7 @@
 #include "hearth/format/perf_data.h"
 
 #include "check_profile.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "short_memory.h"
 
 static void decode(struct hearth_str bytes)
 {
@@ -17,7 +16,7 @@ static void decode(struct hearth_str bytes)
     struct hearth_arena arena;
     struct hearth_err err = HEARTH_ERR_INIT;
 
-    hearth_arena_init(&arena, 64u << 20);
+    begin_memory(&arena);
     enum hearth_status status = hearth_perf_data_decode(bytes, &options, &arena, &recording, &err);
     HEARTH_ASSERT(status == HEARTH_OK || err.msg[0] != '\0');
     for (size_t i = 0; status == HEARTH_OK && i < recording.n_profiles; i++) {
@@ -25,10 +24,10 @@ static void decode(struct hearth_str bytes)
         HEARTH_ASSERT(recording.profiles[i].profile.n_types > 0);
         check_profile(&recording.profiles[i].profile);
     }
-    hearth_arena_release(&arena);
+    end_memory(&arena);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run_input(const uint8_t *data, size_t size)
 {
     struct hearth_buf stream;
 
@@ -39,6 +38,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hearth_buf_append(&stream, data, size);
     decode(hearth_buf_view(&stream));
     hearth_buf_release(&stream);
-
-    return 0;
 }

@@ -4,7 +4,7 @@
  */
 #include "hearth/format/perf_script.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "short_memory.h"
 
 static void check_symbols(const struct hearth_profile *p)
 {
@@ -44,17 +44,16 @@ static void check_samples(const struct hearth_profile *p, uint64_t n_records)
     HEARTH_ASSERT(p->duration_ns >= 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run_input(const uint8_t *data, size_t size)
 {
     struct hearth_arena arena;
     struct hearth_profile profile;
     struct hearth_perf_notes notes;
-    hearth_arena_init(&arena, (size_t)64 << 20);
+    begin_memory(&arena);
     if (hearth_perf_script_decode(hearth_str_n((const char *)data, size), &arena, &profile, &notes,
                                   NULL) == HEARTH_OK) {
         check_symbols(&profile);
         check_samples(&profile, notes.records);
     }
-    hearth_arena_release(&arena);
-    return 0;
+    end_memory(&arena);
 }

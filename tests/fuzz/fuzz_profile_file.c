@@ -5,8 +5,7 @@
 #include "hearth/format/profile_file.h"
 
 #include "check_profile.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "short_memory.h"
 
 static void decode_as(struct hearth_str bytes, const char *format)
 {
@@ -24,7 +23,7 @@ static void decode_as(struct hearth_str bytes, const char *format)
     struct hearth_arena arena;
     struct hearth_err err = HEARTH_ERR_INIT;
 
-    hearth_arena_init(&arena, 64u << 20);
+    begin_memory(&arena);
     if (hearth_profile_file_decode(bytes, &options, &arena, &file, &err) == HEARTH_OK) {
         HEARTH_ASSERT(file.format != NULL);
     } else {
@@ -36,17 +35,16 @@ static void decode_as(struct hearth_str bytes, const char *format)
             check_profile(&file.profiles[i].profile);
         }
     }
-    hearth_arena_release(&arena);
+    end_memory(&arena);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run_input(const uint8_t *data, size_t size)
 {
     struct hearth_str bytes = {(const char *)data, size};
 
+    (void)hearth_profile_file_recognise(bytes);
     decode_as(bytes, NULL);
     decode_as(bytes, "speedscope");
     decode_as(bytes, "collapsed");
     decode_as(bytes, "legacy pprof");
-
-    return 0;
 }

@@ -5,8 +5,7 @@
 #include "hearth/format/speedscope.h"
 
 #include "check_profile.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "short_memory.h"
 
 #define MAX_DEPTH 4u
 
@@ -22,7 +21,7 @@ static void check_file(const struct hearth_speedscope_file *file)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run_input(const uint8_t *data, size_t size)
 {
     const struct hearth_pprof_limits limits = {.max_depth = MAX_DEPTH,
                                                .max_string_bytes = 64,
@@ -32,12 +31,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hearth_arena arena;
     struct hearth_err err = HEARTH_ERR_INIT;
 
-    hearth_arena_init(&arena, 64u << 20);
+    begin_memory(&arena);
     enum hearth_status status = hearth_speedscope_decode(hearth_str_n((const char *)data, size),
                                                          &limits, &arena, &file, &err);
     HEARTH_ASSERT(status == HEARTH_OK || err.msg[0] != '\0');
     check_file(&file);
-    hearth_arena_release(&arena);
-
-    return 0;
+    end_memory(&arena);
 }

@@ -6,7 +6,7 @@
 #include "hearth/format/ingest_types.h"
 #include "hearth/format/stack_trees.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "short_memory.h"
 
 static void check(struct hearth_profile *p, struct hearth_arena *arena)
 {
@@ -34,14 +34,14 @@ static void check(struct hearth_profile *p, struct hearth_arena *arena)
     (void)!hearth_ingest_scale(&type, 100, p, NULL);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run_input(const uint8_t *data, size_t size)
 {
     struct hearth_str bytes = {(const char *)data, size};
     for (int is_trie = 0; is_trie < 2; is_trie++) {
         struct hearth_arena arena;
         struct hearth_profile profile;
         struct hearth_err err = HEARTH_ERR_INIT;
-        hearth_arena_init(&arena, (size_t)64 << 20);
+        begin_memory(&arena);
         enum hearth_status status = (is_trie ? hearth_trie_decode : hearth_tree_decode)(
             bytes, HEARTH_STR("cpu"), HEARTH_STR("nanoseconds"), &arena, &profile, &err);
         if (status == HEARTH_OK) {
@@ -49,7 +49,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         } else {
             HEARTH_ASSERT(err.msg[0] != '\0');
         }
-        hearth_arena_release(&arena);
+        end_memory(&arena);
     }
-    return 0;
 }

@@ -4,15 +4,15 @@
  */
 #include "hearth/format/text_profile.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "short_memory.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run_input(const uint8_t *data, size_t size)
 {
     struct hearth_arena arena;
     struct hearth_profile p;
     struct hearth_text_notes notes;
     struct hearth_err err = HEARTH_ERR_INIT;
-    hearth_arena_init(&arena, (size_t)64 << 20);
+    begin_memory(&arena);
     if (hearth_text_decode(hearth_str_n((const char *)data, size), HEARTH_STR("samples"),
                            HEARTH_STR("count"), &arena, &p, &notes, &err) == HEARTH_OK) {
         HEARTH_ASSERT(p.n_types > 0 && p.stack_first[p.n_samples] == p.n_stack_locs);
@@ -25,6 +25,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         HEARTH_ASSERT(err.msg[0] != '\0');
     }
-    hearth_arena_release(&arena);
-    return 0;
+    end_memory(&arena);
 }
