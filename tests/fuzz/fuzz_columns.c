@@ -5,6 +5,7 @@
  * Input: first byte even: three lengths (ids, value column, column 0), then their bytes. Odd:
  * samples of up to four types to encode.
  */
+#include "hearth/model/block.h"
 #include "hearth/model/columns.h"
 
 #include <stdlib.h>
@@ -40,6 +41,24 @@ static struct hearth_str take(const uint8_t **data, size_t *size, size_t n)
     return hearth_str_n(copy, n);
 }
 
+/* The columns as a part of a block: as hostile as for a query. */
+static void sum_hostile(struct hearth_str ids, struct hearth_str val0, struct hearth_str val)
+{
+    const struct hearth_str vals[2] = {val0, val};
+    const int64_t totals[2] = {7, 9};
+    struct hearth_block_sums sums;
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    require(hearth_block_sums_init(&sums, 2, 1u << 20, &err) == HEARTH_OK);
+    for (int i = 0; i < 2; i++) {
+        if (hearth_block_sums_add(&sums, ids, vals, totals, 1, &err) != HEARTH_OK) {
+            require(err.msg[0] != '\0');
+            break;
+        }
+    }
+    hearth_block_sums_release(&sums);
+}
+
 static void merge_hostile(const uint8_t *data, size_t size)
 {
     if (size < 3) {
@@ -65,9 +84,36 @@ static void merge_hostile(const uint8_t *data, size_t size)
             }
         }
     }
+    sum_hostile(ids, val0, val);
     free((void *)(uintptr_t)ids.p);
     free((void *)(uintptr_t)val.p);
     free((void *)(uintptr_t)val0.p);
+}
+
+/* A block of two equal profiles, read by way of another instance, has twice their totals. */
+static void sum_twice(const struct hearth_columns *c, uint32_t n_types, struct hearth_arena *arena)
+{
+    struct hearth_block_sums sums, others;
+    struct hearth_columns twice;
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    require(hearth_block_sums_init(&sums, n_types, 64u << 20, &err) == HEARTH_OK);
+    require(hearth_block_sums_init(&others, n_types, 64u << 20, &err) == HEARTH_OK);
+    require(hearth_block_sums_add(&sums, c->ids, c->vals, c->totals, 1, &err) == HEARTH_OK);
+    require(hearth_block_sums_add(&others, c->ids, c->vals, c->totals, 1, &err) == HEARTH_OK);
+    hearth_block_sums_list(&others);
+    enum hearth_status status = hearth_block_sums_add_sums(&sums, &others, &err);
+    require(status == HEARTH_OK || status == HEARTH_OUT_OF_RANGE);
+    if (status == HEARTH_OK) {
+        status = hearth_block_sums_encode(&sums, arena, &twice, &err);
+        require(status == HEARTH_OK || status == HEARTH_OUT_OF_RANGE);
+    }
+    for (uint32_t k = 0; status == HEARTH_OK && k < n_types; k++) {
+        require(twice.totals[k] == 2 * c->totals[k]);
+    }
+    hearth_block_sums_reset(&sums);
+    hearth_block_sums_release(&sums);
+    hearth_block_sums_release(&others);
 }
 
 /* Each sample: a byte of distance, then for each type a byte of size and that many bytes of value.
@@ -108,6 +154,9 @@ static void encode_and_merge(uint32_t n_types, const uint8_t *data, size_t size)
             total += values[i * n_types + k];
         }
         require(total == c.totals[k]);
+    }
+    if (status == HEARTH_OK) {
+        sum_twice(&c, n_types, &arena);
     }
     hearth_arena_release(&arena);
 }

@@ -4,6 +4,7 @@
  * Input: chunks, each behind a two-byte little-endian length. A chunk that is refused must change
  * nothing; one that is accepted must leave every index in range.
  */
+#include "hearth/base/mem.h"
 #include "hearth/model/dict.h"
 
 #include <stdlib.h>
@@ -56,6 +57,26 @@ static void walk(const struct hearth_dict *dict)
     require(dict->n_tree_stacks == dict->n_stacks);
 }
 
+static void require_unchanged(const struct hearth_dict *dict, const struct hearth_dict *before)
+{
+    require(dict->n_strings == before->n_strings && dict->n_stacks == before->n_stacks);
+    require(dict->n_locations == before->n_locations && dict->n_lines == before->n_lines);
+    require(dict->n_functions == before->n_functions && dict->n_mappings == before->n_mappings);
+}
+
+/* Each stack has a key. */
+static void make_keys(const struct hearth_dict *dict)
+{
+    const struct hearth_hash128 *keys = NULL;
+    struct hearth_arena scratch;
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    hearth_arena_init(&scratch, 0);
+    require(hearth_dict_stack_keys(dict, &scratch, &keys, &err) == HEARTH_OK);
+    require(keys != NULL || dict->n_stacks == 0);
+    hearth_arena_release(&scratch);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hearth_dict *dict = hearth_dict_new();
@@ -67,17 +88,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         n = n < size ? n : size;
         struct hearth_err err = HEARTH_ERR_INIT;
         struct hearth_dict before = *dict;
-        if (hearth_dict_apply(dict, hearth_str_n((const char *)data, n), &err) != HEARTH_OK) {
-            require(dict->n_strings == before.n_strings && dict->n_stacks == before.n_stacks &&
-                    dict->n_locations == before.n_locations && dict->n_lines == before.n_lines &&
-                    dict->n_functions == before.n_functions &&
-                    dict->n_mappings == before.n_mappings);
+        struct hearth_str chunk = hearth_str_n((const char *)data, n);
+        /* Refused memory first: the same chunk is applied when there is memory again. */
+        hearth_mem_fail_after(1 + size % 16);
+        bool is_applied = hearth_dict_apply(dict, chunk, &err) == HEARTH_OK;
+        hearth_mem_fail_after(0);
+        if (!is_applied) {
+            require_unchanged(dict, &before);
+            is_applied = hearth_dict_apply(dict, chunk, &err) == HEARTH_OK;
+        }
+        if (!is_applied) {
+            require_unchanged(dict, &before);
         }
         require(hearth_dict_build_tree(dict, &err) == HEARTH_OK);
         walk(dict);
         data += n;
         size -= n;
     }
+    make_keys(dict);
     hearth_dict_free(dict);
     return 0;
 }

@@ -1,7 +1,7 @@
 /*
  * fuzz_ingest_name.c -- any bytes as the name of an upload: what is read keeps the rules, and what was
- * read and written again reads the same. Its labels units and aggregationType are taken for the
- * parameters of these names: there is a type, or a message.
+ * read and written again reads the same. Its labels units, aggregationType and format are taken for
+ * the parameters of these names, content_type for the header: there is a type, or a message.
  */
 #include "hearth/base/buf.h"
 #include "hearth/format/ingest_name.h"
@@ -35,6 +35,10 @@ static struct hearth_str find_value(const struct hearth_ingest_name *name, const
 
 static void check_type(const struct hearth_ingest_name *name)
 {
+    enum hearth_ingest_format format =
+        hearth_ingest_format_of(find_value(name, "format"), find_value(name, "content_type"));
+    HEARTH_ASSERT(format <= HEARTH_INGEST_FILE);
+
     const struct hearth_ingest_values values = {find_value(name, "units"),
                                                 find_value(name, "aggregationType"), 100};
     struct hearth_err err = HEARTH_ERR_INIT;

@@ -1,7 +1,50 @@
-/* fuzz_network_metrics.c -- hostile flushes: merged without a crash, in bounded memory; what is merged is packed again. */
+/*
+ * fuzz_network_metrics.c -- hostile flushes: merged without a crash, in bounded memory; what is merged is packed again.
+ * The same bytes as the values that an agent sends: a byte for the meter, one for the length of a code, the code, the
+ * value. What is refused leaves sums that can be packed.
+ */
 #include "hearth/model/network_metrics.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void add_values(const uint8_t *data, size_t size)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_arena arena;
+    struct hearth_network_sums sums, again;
+    struct hearth_buf bytes;
+
+    hearth_arena_init(&arena, 1u << 20);
+    hearth_network_sums_init(&sums, &arena);
+    hearth_network_sums_init(&again, &arena);
+    for (size_t at = 0; size - at >= 10;) {
+        unsigned meter = data[at] % HEARTH_NETWORK_METERS;
+        size_t n = data[at + 1] % 8u;
+        struct hearth_str code = {(const char *)data + at + 2, n};
+        double value;
+        if (size - at < 10 + n) {
+            break;
+        }
+        memcpy(&value, data + at + 2 + n, sizeof value);
+        enum hearth_status status;
+        if (hearth_network_meters[meter].kind == HEARTH_NETWORK_HISTOGRAM) {
+            const struct hearth_network_bucket bucket = {value, (int8_t)data[at]};
+            status = hearth_network_add_bucket(&sums, meter, bucket, &err);
+        } else {
+            status = hearth_network_add_value(&sums, meter, code, value, &err);
+        }
+        HEARTH_ASSERT(status == HEARTH_OK || err.msg[0] != '\0');
+        at += 10 + n;
+    }
+    HEARTH_ASSERT(hearth_network_meter_find(hearth_str_n((const char *)data, size), true) <=
+                  HEARTH_NETWORK_METERS);
+    hearth_buf_init(&bytes, 0);
+    hearth_network_encode(&sums, &bytes);
+    enum hearth_status status = hearth_network_merge(&again, hearth_buf_view(&bytes), &err);
+    HEARTH_ASSERT(status == HEARTH_OK || status == HEARTH_NO_MEMORY);
+    hearth_buf_release(&bytes);
+    hearth_arena_release(&arena);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -29,5 +72,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         hearth_buf_release(&bytes);
     }
     hearth_arena_release(&arena);
+    add_values(data, size);
     return 0;
 }

@@ -8,9 +8,12 @@
 #include "hearth/codec/pb.h"
 #include "hearth/pb/google/v1/profile.pb-c.h"
 #include "hearth/pb/grpc/health/v1/health.pb-c.h"
+#include "hearth/pb/hearth/v1/query.pb-c.h"
+#include "hearth/pb/opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h"
 #include "hearth/pb/opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
 #include "hearth/pb/push/v1/push.pb-c.h"
 #include "hearth/pb/querier/v1/querier.pb-c.h"
+#include "hearth/pb/skywalking/v3/management.pb-c.h"
 #include "hearth/pb/types/v1/types.pb-c.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -26,6 +29,9 @@ static const ProtobufCMessageDescriptor *const g_types[] = {
     &push__v1__push_request__descriptor,
     &grpc__health__v1__health_check_response__descriptor,
     &opentelemetry__proto__collector__trace__v1__export_trace_service_request__descriptor,
+    &skywalking__v3__event__descriptor,     /* a map */
+    &hearth__v1__diff_response__descriptor, /* floats */
+    &opentelemetry__proto__collector__profiles__v1development__export_profiles_service_request__descriptor,
 };
 
 static struct hearth_buf json_of(const ProtobufCMessage *message)

@@ -37,6 +37,27 @@ static void compare(const struct hearth_attr_columns *columns,
     }
 }
 
+/* Samples that are encoded again are decoded as the same. */
+static void encode_again(const struct hearth_attr_sample *samples, size_t n, uint32_t n_types,
+                         struct hearth_arena *arena)
+{
+    struct hearth_attr_sample *again = NULL;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_str bytes;
+    size_t n_again;
+    uint32_t n_types_again;
+
+    if (hearth_sample_attrs_encode(samples, n, n_types, arena, &bytes, &err) != HEARTH_OK ||
+        n == 0) {
+        return;
+    }
+    enum hearth_status status =
+        hearth_sample_attrs_decode(bytes, arena, &again, &n_again, &n_types_again, &err);
+    if (status != HEARTH_NO_MEMORY) {
+        require(status == HEARTH_OK && n_again == n && n_types_again == n_types);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hearth_arena arena;
@@ -71,6 +92,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (status == HEARTH_OK && n > 0 && n_types > 0 && !has_last && by_column != HEARTH_NO_MEMORY) {
         require(by_column == HEARTH_OK);
         compare(&columns, samples, n, k);
+    }
+    if (status == HEARTH_OK) {
+        encode_again(samples, n, n_types, &arena);
     }
     hearth_arena_release(&arena);
     free(copy);
