@@ -12,7 +12,7 @@ function(hearth_layer name)
   target_compile_options(hearth_${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:${HEARTH_C_WARNINGS}>)
   # Instrumented, gcc takes 2.5 times as long to optimise a file, and tests spend their processor time in other layers.
   # What it says of formats it says in the plain build, and gcc 12 crashes over it without optimisation.
-  if(HEARTH_SANITIZE AND NOT HEARTH_FUZZ AND name MATCHES "^(store|engine|front|app)$")
+  if((HEARTH_SANITIZE OR HEARTH_COVERAGE) AND NOT HEARTH_FUZZ AND name MATCHES "^(store|engine|front|app)$")
     target_compile_options(hearth_${name} PRIVATE -O0 -Wno-format-overflow -Wno-format-truncation)
   endif()
   foreach(dep IN LISTS ARG_DEPENDS)
