@@ -83,6 +83,16 @@ void cli_cache_keep(struct cli *cli, const char *kind, struct hearth_str lines);
 /* ---- context_file.c ---- */
 
 /*
+ * Reads contexts from the text of a file, which may be empty. INVALID_ARGUMENT, with the line. The contexts live in the
+ * arena, with room for one more; the path is not set.
+ */
+HEARTH_MUST_CHECK enum hearth_status cli_parse_contexts(struct hearth_str text,
+                                                        struct hearth_arena *arena,
+                                                        struct cli_contexts *ret,
+                                                        struct hearth_err *err);
+/* Appends a text that reads as the same contexts. */
+void cli_format_contexts(const struct cli_contexts *contexts, struct hearth_buf *out);
+/*
  * Reads the file of the user, hearth/config.yaml below $XDG_CONFIG_HOME or ~/.config; without one
  * there are no contexts. INVALID_ARGUMENT, with file and line, for mistakes in it, and if others may
  * write it, or read it although it has secrets (headers, commands).

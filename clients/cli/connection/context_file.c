@@ -206,6 +206,18 @@ static enum hearth_status take_root_key(struct hearth_yaml *reading, void *conte
     return HEARTH_OK;
 }
 
+enum hearth_status cli_parse_contexts(struct hearth_str text, struct hearth_arena *arena,
+                                      struct cli_contexts *ret, struct hearth_err *err)
+{
+    /* One more, for a context that is added. */
+    ret->v = hearth_arena_calloc(arena, MAX_CONTEXTS + 1, sizeof ret->v[0]);
+    if (ret->v == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+
+    return text.n == 0 ? HEARTH_OK : hearth_yaml_read_text(text, arena, take_root_key, ret, err);
+}
+
 /* ---- the file ---- */
 
 static bool has_secrets(const struct cli_contexts *contexts)
@@ -262,13 +274,9 @@ static enum hearth_status read_open_file(struct cli *cli, FILE *file, struct cli
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
     size_t n = fread(text, 1, (size_t)found.st_size, file);
-    if (n == 0) {
-        return HEARTH_OK;
-    }
-    HEARTH_TRY(hearth_yaml_read_text(hearth_str_n(text, n), &cli->arena, take_root_key, contexts,
-                                     &cli->err));
+    HEARTH_TRY(cli_parse_contexts(hearth_str_n(text, n), &cli->arena, contexts, &cli->err));
 
-    return check_owner(&found, contexts, &cli->err);
+    return n == 0 ? HEARTH_OK : check_owner(&found, contexts, &cli->err);
 }
 
 enum hearth_status cli_read_contexts(struct cli *cli, struct cli_contexts *ret)
@@ -277,18 +285,15 @@ enum hearth_status cli_read_contexts(struct cli *cli, struct cli_contexts *ret)
         .path = cli_user_path(cli, "XDG_CONFIG_HOME", ".config", "config.yaml")};
     char reason[128];
 
-    /* One more, for a context that is added. */
-    contexts.v = hearth_arena_calloc(&cli->arena, MAX_CONTEXTS + 1, sizeof contexts.v[0]);
-    if (contexts.v == NULL) {
-        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
-    }
     FILE *file = contexts.path == NULL ? NULL : fopen(contexts.path, "rbe");
     if (file == NULL && contexts.path != NULL && errno != ENOENT && errno != ENOTDIR) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "%.200s: %s", contexts.path,
                            strerror_r(errno, reason, sizeof reason));
     }
 
-    if (file != NULL) {
+    if (file == NULL) {
+        HEARTH_TRY(cli_parse_contexts(hearth_str_n(NULL, 0), &cli->arena, &contexts, &cli->err));
+    } else {
         enum hearth_status status = read_open_file(cli, file, &contexts);
         (void)fclose(file);
         if (status != HEARTH_OK) {
@@ -361,6 +366,18 @@ static void put_context(struct hearth_buf *out, const struct cli_context *contex
     }
 }
 
+void cli_format_contexts(const struct cli_contexts *contexts, struct hearth_buf *out)
+{
+    hearth_buf_cstr(out, "# Written by `hearth context`, which keeps no comments.\n");
+    if (contexts->current != NULL) {
+        hearth_buf_printf(out, "current: '%s'\n", contexts->current);
+    }
+    hearth_buf_cstr(out, "contexts:\n");
+    for (size_t i = 0; i < contexts->n; i++) {
+        put_context(out, &contexts->v[i]);
+    }
+}
+
 enum hearth_status cli_write_contexts(struct cli *cli, const struct cli_contexts *contexts)
 {
     struct hearth_buf out;
@@ -370,14 +387,7 @@ enum hearth_status cli_write_contexts(struct cli *cli, const struct cli_contexts
                            "there is no place for the file: HOME is not set");
     }
     hearth_buf_init(&out, CONTEXT_FILE_BYTES);
-    hearth_buf_cstr(&out, "# Written by `hearth context`, which keeps no comments.\n");
-    if (contexts->current != NULL) {
-        hearth_buf_printf(&out, "current: '%s'\n", contexts->current);
-    }
-    hearth_buf_cstr(&out, "contexts:\n");
-    for (size_t i = 0; i < contexts->n; i++) {
-        put_context(&out, &contexts->v[i]);
-    }
+    cli_format_contexts(contexts, &out);
 
     /* A link, such as into a repository of settings, stays one. */
     const char *path = contexts->path;

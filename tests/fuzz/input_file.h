@@ -1,0 +1,31 @@
+/* input_file.h -- an input as a file with a path, for readers of files; one file for each process, without a name. */
+#ifndef HEARTH_FUZZ_INPUT_FILE_H
+#define HEARTH_FUZZ_INPUT_FILE_H
+
+#include "hearth/base/status.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Replaces the file of an earlier input. The path is static. */
+static inline const char *write_input_file(const void *bytes, size_t n)
+{
+    static char path[64];
+    static int fd = -1;
+
+    if (fd < 0) {
+        char name[] = "/tmp/hearth-fuzz-XXXXXX";
+        fd = mkstemp(name);
+        HEARTH_ASSERT(fd >= 0 && unlink(name) == 0);
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    }
+    HEARTH_ASSERT(ftruncate(fd, 0) == 0);
+    HEARTH_ASSERT(pwrite(fd, bytes, n, 0) == (ssize_t)n);
+
+    return path;
+}
+
+#endif
