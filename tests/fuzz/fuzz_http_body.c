@@ -4,6 +4,7 @@
  * Input: one byte that picks the message type; then five lines (content type, content encoding,
  * timeout, accept, accept encoding); the rest is the body.
  */
+#include "hearth/codec/json_fields.h"
 #include "hearth/codec/pb.h"
 #include "hearth/pb/grpc/health/v1/health.pb-c.h"
 #include "hearth/pb/push/v1/push.pb-c.h"
@@ -59,6 +60,31 @@ static void check_round_trip(const ProtobufCMessageDescriptor *type,
     hearth_buf_release(&again);
 }
 
+/* The wire form of a body is that of its message, and an error is JSON wherever the selector is wrong. */
+static void check_wire(const ProtobufCMessageDescriptor *type, const struct hearth_rpc_body *body,
+                       bool is_decoded)
+{
+    struct hearth_arena arena;
+    struct hearth_buf wire;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_json_field *fields;
+    size_t n;
+
+    hearth_arena_init(&arena, 4 * MAX_ARENA_BYTES);
+    hearth_buf_init(&wire, MAX_BODY_BYTES);
+    if (hearth_body_wire(type, body, &arena, &wire, &err) != HEARTH_OK && is_decoded &&
+        err.status != HEARTH_NO_MEMORY) {
+        abort();
+    }
+    hearth_buf_reset(&wire);
+    hearth_connect_write_error("invalid_argument", err.msg, (uint32_t)body->bytes.n, &wire);
+    if (hearth_json_fields_read(hearth_buf_view(&wire), &arena, &fields, &n, &err) != HEARTH_OK) {
+        abort();
+    }
+    hearth_buf_release(&wire);
+    hearth_arena_release(&arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     if (size == 0) {
@@ -80,6 +106,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     (void)!hearth_tenant_find(&rules, 1, accept_text, &of_tenants, &tenants, NULL);
     hearth_arena_release(&of_tenants);
     (void)hearth_accept_encoding_has(accept_encoding, HEARTH_STR("gzip"));
+    enum hearth_rpc_codec codec;
+    enum hearth_compression compression;
+    if (hearth_otlp_media_find(head.content_type, &codec) && codec != HEARTH_RPC_JSON &&
+        codec != HEARTH_RPC_PROTO) {
+        abort();
+    }
+    (void)!hearth_otlp_encoding_find(head.content_encoding, &compression);
 
     struct hearth_connect_call call;
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -97,6 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (status == HEARTH_OK) {
         check_round_trip(type, message);
     }
+    check_wire(type, &body, status == HEARTH_OK);
     hearth_arena_release(&arena);
     hearth_inflater_free(inflater);
     return 0;

@@ -123,6 +123,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
 
     check_request_id(&ids);
+    bool is_recorded = hearth_request_ids_begin_span(&ids, 1 + (int64_t)(size % 3));
+    HEARTH_ASSERT(is_recorded == (ids.span != 0));
     check_tenants(&caller, &arena);
     check_credentials(&caller, &arena);
     if (hearth_caller_is_within(&caller, ranges)) {

@@ -1,6 +1,6 @@
 /*
  * fuzz_span_index.c -- hostile rows of the span index, fresh and packed: decoded without a crash, for memory in proportion; what
- * comes out goes in again and comes out the same.
+ * comes out goes in again and comes out the same, as does what a writer makes.
  */
 #include "hearth/model/span_index.h"
 
@@ -79,6 +79,46 @@ static void check_packed(struct hearth_str bytes, struct hearth_arena *arena)
     hearth_buf_release(&out);
 }
 
+/* As a writer makes a row: associations of one day, from 16 bytes each, sorted. */
+static void check_written(const uint8_t *data, size_t size, struct hearth_arena *arena)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_association *again = NULL;
+    const int32_t day = 20000;
+    size_t n = 0, n_again = 0, cap = size / 16;
+    unsigned known = 0;
+    struct hearth_association *all = hearth_arena_calloc(arena, cap, sizeof all[0]);
+    struct hearth_association *scratch = hearth_arena_calloc(arena, cap, sizeof all[0]);
+
+    for (; all != NULL && scratch != NULL && n < cap; n++) {
+        uint64_t id;
+        memcpy(&id, data + n * 16, sizeof id);
+        const uint8_t *rest = data + n * 16 + 8;
+        all[n] = (struct hearth_association){.key = hearth_span_key(id),
+                                             .of = 1u + rest[0] % 7u,
+                                             .service_id = 1 + rest[1] % 4,
+                                             .series_id = 1 + rest[2] + rest[3] * 256,
+                                             .ts_ns = day * INT64_C(86400000000000) +
+                                                      rest[4] * INT64_C(300000000001)};
+    }
+    n = hearth_associations_sort(all, scratch, n);
+    for (size_t i = 1; i < n; i++) {
+        require(all[i - 1].key <= all[i].key && !same(&all[i - 1], &all[i]));
+    }
+
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    hearth_associations_pack(all, n, day, 0, &out);
+    const struct hearth_association_row row = {hearth_buf_view(&out), day, 0, 0};
+    enum hearth_status status =
+        hearth_associations_unpack(&row, arena, &again, &n_again, &known, &err);
+    require(status == HEARTH_NO_MEMORY || (status == HEARTH_OK && n_again == n));
+    for (size_t i = 0; status == HEARTH_OK && i < n; i++) {
+        require(all[i].series_id == again[i].series_id && all[i].ts_ns == again[i].ts_ns);
+    }
+    hearth_buf_release(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hearth_arena arena;
@@ -87,6 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_fresh(bytes, &arena);
     if (size > 3) {
         check_packed(bytes, &arena);
+        check_written(data, size, &arena);
     }
     hearth_arena_release(&arena);
     return 0;

@@ -116,7 +116,7 @@ def fuzz(target, seconds):
         return values[-1] if values else "0"
 
     # A slow input on a busy machine may only have waited for the processor.
-    for path in findings.glob("slow-unit-*"):
+    for path in [*findings.glob("slow-unit-*"), *findings.glob("timeout-*")]:
         if cpu_seconds([program(target), path]) < slow_seconds:
             path.unlink()
     paths = sorted(findings.iterdir())
