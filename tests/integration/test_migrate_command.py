@@ -1,9 +1,11 @@
 """`hearthd migrate` and `hearthd check-config`: what operators run before they start a server."""
 
 import subprocess
+import threading
+import time
 import unittest
 
-from server import HEARTHD, Cluster, server_environment, sql
+from server import HEARTHD, Cluster, Session, server_environment, sql
 
 
 def hearthd(*arguments):
@@ -47,6 +49,30 @@ class Migrate(unittest.TestCase):
             code, out, err = hearthd("migrate", *option, "--database-url", self.url)
             self.assertEqual((code, out), (1, ""))
             self.assertIn('migration "9999_later.sql", which this hearthd does not know', err)
+
+    def test_a_table_that_is_in_use_is_not_blocked_by_the_wait_for_it(self):
+        """As beside an older hearthd: a long query on the table, and short ones that come after it."""
+        hearthd("migrate", "--database-url", self.url)
+        sql(self.url, "ALTER TABLE hearth_data.original DROP client_tags; DELETE FROM hearth_data.migration WHERE number = 23")
+        reader = Session(self.url)
+        self.addCleanup(reader.close)
+        reader.run("BEGIN; SELECT count(*) FROM hearth_data.original")
+        done = []
+        migration = threading.Thread(target=lambda: done.append(hearthd("migrate", "--database-url", self.url)))
+        migration.start()
+        waits, end = [], time.monotonic() + 4
+        while time.monotonic() < end:
+            began = time.monotonic()
+            sql(self.url + " options='-c statement_timeout=3s'", "SELECT count(*) FROM hearth_data.original")
+            waits.append(time.monotonic() - began)
+            time.sleep(0.01)
+        self.assertEqual(done, [], "it did not wait for the query")
+        reader.run("COMMIT")
+        migration.join()
+        self.assertEqual(done, [(0, "applied 0023_client_tags.sql\n", "")])
+        # Some of them met the wait, and none waited for the long query.
+        self.assertGreater(max(waits), 0.2)
+        self.assertLess(max(waits), 2)
 
     def test_without_a_database_it_says_who_migrates(self):
         code, _, err = hearthd("migrate")

@@ -5,6 +5,10 @@
  * Every transaction of this file begins with one advisory lock, for which servers that start
  * together queue up (transaction-level, because PgBouncer does not keep sessions). Under the lock
  * each transaction reads the history again, so a server that waited applies no file twice.
+ *
+ * Other servers go on while a file is applied. A statement that waits for the lock of a table makes
+ * all later statements on this table wait behind it, so it waits only for a moment; then the file
+ * is rolled back and tried again.
  */
 #include "pg/migrate.h"
 
@@ -18,10 +22,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define MIGRATE_CONNECT_MS 10000
+/* About a minute for the longest transaction of others, such as a query, to end. */
+#define MAX_LOCK_TRIES 60
+#define LOCK_REST_US   500000
 
 static const char LOCK_SQL[] = "BEGIN; SELECT pg_advisory_xact_lock(" HEARTH_LOCK_MIGRATE ")";
+
+static const char PATIENCE_SQL[] = "SET LOCAL lock_timeout = '500ms'";
 
 static const char HISTORY_SQL[] =
     "CREATE TABLE hearth_data.migration (number int4 PRIMARY KEY, name text NOT NULL,"
@@ -168,10 +178,12 @@ static enum hearth_status find_next(struct hearth_pg *pg, hearth_migration_fn *m
 }
 
 static enum hearth_status apply_file(struct hearth_pg *pg, const struct hearth_embedded *file,
-                                     struct hearth_err *err)
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
+    HEARTH_TRY(hearth_pg_script(pg, PATIENCE_SQL, ret_fault, err));
+
     /* The table of files ends each with a NUL, so it is a C string. */
-    enum hearth_status status = hearth_pg_script(pg, (const char *)file->bytes, NULL, err);
+    enum hearth_status status = hearth_pg_script(pg, (const char *)file->bytes, ret_fault, err);
     if (status != HEARTH_OK) {
         hearth_err_prefix(err, "migration %s", file->name);
         return status;
@@ -189,7 +201,7 @@ static enum hearth_status apply_file(struct hearth_pg *pg, const struct hearth_e
     hearth_pg_param_text(&params, hearth_str_c(checksum));
     status = hearth_pg_exec(
         pg, "INSERT INTO hearth_data.migration (number, name, checksum) VALUES ($1, $2, $3)",
-        &params, NULL, NULL, NULL, err);
+        &params, NULL, NULL, ret_fault, err);
     hearth_arena_release(&arena);
 
     return status;
@@ -199,16 +211,18 @@ static enum hearth_status apply_file(struct hearth_pg *pg, const struct hearth_e
  * Run one transaction: create the history if it is missing, apply one file. *ret_applied: the file;
  * NULL: none is left.
  */
-static enum hearth_status
-apply_next(struct hearth_pg *pg, const struct hearth_embedded **ret_applied, struct hearth_err *err)
+static enum hearth_status apply_next(struct hearth_pg *pg,
+                                     const struct hearth_embedded **ret_applied,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     const struct hearth_embedded *next = NULL;
 
+    *ret_fault = HEARTH_PG_FAULT_NONE;
     HEARTH_TRY(hearth_pg_script(pg, LOCK_SQL, NULL, err));
     HEARTH_TRY(ensure_history_table(pg, err));
     HEARTH_TRY(find_next(pg, NULL, NULL, &next, err));
     if (next != NULL) {
-        HEARTH_TRY(apply_file(pg, next, err));
+        HEARTH_TRY(apply_file(pg, next, ret_fault, err));
     }
 
     HEARTH_TRY(hearth_pg_script(pg, "COMMIT", NULL, err));
@@ -222,12 +236,18 @@ enum hearth_status hearth_migrate(struct hearth_pg *pg, hearth_migration_fn *app
 {
     assert(PQtransactionStatus(pg->conn) != PQTRANS_INTRANS);
 
-    for (;;) {
+    for (int n_tries = 1;;) {
         const struct hearth_embedded *file = NULL;
-        enum hearth_status status = apply_next(pg, &file, err);
+        enum hearth_pg_fault fault;
+        enum hearth_status status = apply_next(pg, &file, &fault, err);
         if (status != HEARTH_OK) {
             hearth_pg_rollback(pg);
-            return status;
+            if (fault != HEARTH_PG_FAULT_RETRY || n_tries++ == MAX_LOCK_TRIES) {
+                return status;
+            }
+            HEARTH_TRY(hearth_cancel_check(pg->cancel, err));
+            (void)usleep(LOCK_REST_US);
+            continue;
         }
         if (file == NULL) {
             return HEARTH_OK;

@@ -14,8 +14,10 @@ typedef void hearth_migration_fn(void *arg, const char *name);
 /*
  * Create schema hearth_data and apply the missing files of hearth_embedded_migrations, each in a
  * transaction under an advisory lock; the history records each with its checksum. `applied`, which
- * may be NULL, is called after each. `pg` must not be in a transaction. FAILED_PRECONDITION: the
- * database has a newer or an altered history (the message names the file).
+ * may be NULL, is called after each. `pg` must not be in a transaction. A file that does not get
+ * the lock of a table within half a second is rolled back and tried again, for about a minute.
+ * FAILED_PRECONDITION: the database has a newer or an altered history (the message names the file).
+ * UNAVAILABLE: no connection, or a lock that others hold all the time.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_migrate(struct hearth_pg *pg,
                                                     hearth_migration_fn *applied, void *arg,
