@@ -59,7 +59,7 @@ class Faults:
 
 class Pusher(test_crash.Pusher):
     refusals = (*test_crash.Pusher.refusals, grpc.StatusCode.RESOURCE_EXHAUSTED)
-    ahead_ns = 0
+    ahead_ns = 0  # of the true time
 
     def now_ns(self):
         return time.time_ns() + self.ahead_ns
@@ -105,11 +105,16 @@ class WithLoad(unittest.TestCase):
 
 class Clocks(WithLoad):
     def hold(self, database_hours, server_hours):
-        """Both clocks jump. The clients keep the true time, unless no machine has it."""
+        """Both clocks jump. The clients keep the true time, unless it lies ahead of both: then they go back before."""
+        if max(database_hours, server_hours) < 0:
+            for pusher in self.pushers:
+                pusher.ahead_ns = -HOUR * NS
+            test_crash.progress(self.pushers)
         self.of_database.clock(database_hours * HOUR)
         self.of_server.clock(server_hours * HOUR)
-        for pusher in self.pushers:
-            pusher.ahead_ns = server_hours * HOUR * NS if server_hours == database_hours else 0
+        if max(database_hours, server_hours) >= 0:
+            for pusher in self.pushers:
+                pusher.ahead_ns = 0
         time.sleep(HOLD_SECONDS)
         # Until the server has compared the clocks, a profile of an hour ahead of its own is refused.
         test_crash.progress(self.pushers, 90 + CLOCK_SECONDS)
