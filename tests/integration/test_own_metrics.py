@@ -3,8 +3,10 @@
 import json
 import re
 import shlex
+import time
 import unittest
 
+import pprof
 import prometheus
 import server
 
@@ -74,6 +76,21 @@ class OwnMetrics(unittest.TestCase):
             self.server.connect(LABELS, {"start": "1000", "end": "0"})
         after = prometheus.value(self.server.metrics(), "hearth_method_errors_total", method=LABELS, code="invalid_argument")
         self.assertEqual(after - before, 1)
+
+    def test_the_steps_of_a_push_have_times(self):
+        names = [("hearth_ingest_stage_seconds_count", "stage", stage) for stage in ("inflate", "scan", "resolve", "encode")]
+        names.append(("hearth_thread_wait_seconds_count", "pool", "ingest"))
+        counts = lambda: [prometheus.value(metrics, name, **{key: of}) for name, key, of in names]
+        metrics = self.server.metrics()
+        before, commits = counts(), prometheus.value(metrics, "hearth_commit_seconds_count")
+        profile = pprof.Profile([("cpu", "nanoseconds")], time_ns=time.time_ns()).add(["main"], [1]).encode()
+        for _ in range(3):
+            self.server.push(profile, {"__name__": "process_cpu", "service_name": "steps"})
+        metrics = self.server.metrics()
+        self.assertEqual([after - n for after, n in zip(counts(), before)], [3] * len(names))
+        self.assertEqual(prometheus.value(metrics, "hearth_commit_seconds_count") - commits, 3)
+        waited = prometheus.value(metrics, "hearth_thread_wait_seconds_sum", pool="ingest")
+        self.assertTrue(0 <= waited < 60, waited)
 
     def test_tiers_add_up_to_the_disk(self):
         samples = server.eventually(

@@ -21,6 +21,11 @@
 
 #define MAX_WAITING_BYTES ((size_t)16 << 20) /* of decoded profiles that wait for their series */
 
+/* The beginning of a stage. */
+struct stage_mark {
+    int64_t cpu_ns, mono_ns;
+};
+
 /* A decoded profile, in the arena of its scratch memory. */
 struct hearth_push_ready {
     struct hearth_profile profile;
@@ -28,7 +33,7 @@ struct hearth_push_ready {
     struct hearth_split split;
     struct hearth_series_key *series; /* [split.n_groups] */
     struct hearth_series_ref *refs;   /* [split.n_groups] */
-    int64_t mark_ns;                  /* CPU time of the thread when resolving began */
+    struct stage_mark mark;           /* when resolving began */
 };
 
 /* Decoded arrays take up to about eight times the inflated bytes; 0: no limit. */
@@ -41,11 +46,18 @@ static size_t find_scratch_limit(const struct hearth_limits *limits)
     return fits ? bytes : 0;
 }
 
-/* Adds the CPU time of a stage since *mark, and moves the mark. */
-static void count_ingest_stage(const char *stage, int64_t *mark)
+static struct stage_mark mark_stage(void)
 {
-    int64_t now = hearth_clock_thread_cpu_ns();
-    hearth_metric_add_label(HEARTH_M_INGEST_STAGE_NS, hearth_str_c(stage), now - *mark);
+    return (struct stage_mark){hearth_clock_thread_cpu_ns(), hearth_clock_mono_ns()};
+}
+
+/* Counts the time of a stage since *mark, and moves the mark. */
+static void count_ingest_stage(const char *stage, struct stage_mark *mark)
+{
+    struct stage_mark now = mark_stage();
+    struct hearth_str name = hearth_str_c(stage);
+    hearth_metric_add_label(HEARTH_M_INGEST_STAGE_NS, name, now.cpu_ns - mark->cpu_ns);
+    hearth_metric_observe_ns(HEARTH_M_INGEST_STAGE_SECONDS, name, now.mono_ns - mark->mono_ns);
     *mark = now;
 }
 
@@ -168,7 +180,7 @@ static enum hearth_status read_pushed_profile(struct hearth_push_job *job,
 {
     const struct hearth_push_sample *sample = job->sample;
     struct hearth_str name;
-    int64_t mark = hearth_clock_thread_cpu_ns();
+    struct stage_mark mark = mark_stage();
 
     if (sample->decoded != NULL) {
         *job->work.profile = *sample->decoded;
@@ -307,7 +319,7 @@ static enum hearth_status prepare_profile(struct hearth_push_job *job,
     HEARTH_TRY(hearth_profile_demangle(&ready->profile, job->work.limits->demangle, arena, err));
 
     /* Check its time, normalise and group its samples. */
-    ready->mark_ns = hearth_clock_thread_cpu_ns();
+    ready->mark = mark_stage();
     HEARTH_TRY(hearth_identity_time(
         job->work.limits, identity, ready->profile.time_ns, state->now_ns,
         hearth_store_clock_ahead_ns(state->ingest->store), &job->item.ts_ns, err));
@@ -348,12 +360,12 @@ static enum hearth_status submit_prepared(struct hearth_push_job *job, bool *ret
 
     enum hearth_status status =
         hearth_store_dict_resolve(job->item.dict, &ready->profile, &ready->keys, stack_ids, err);
-    count_ingest_stage("resolve", &ready->mark_ns);
+    count_ingest_stage("resolve", &ready->mark);
 
     /* Encode and submit. The dictionary is held until the item ends, or released here. */
     if (status == HEARTH_OK) {
         status = encode_group_rows(job, &ready->split, ready->refs, stack_ids, err);
-        count_ingest_stage("encode", &ready->mark_ns);
+        count_ingest_stage("encode", &ready->mark);
     }
 
     if (status == HEARTH_OK) {
@@ -489,14 +501,14 @@ void hearth_push_finish_waiting(struct hearth_push_state *state)
     }
 
     /* What refuses one of several profiles must not refuse the others. */
-    int64_t mark_ns = hearth_clock_thread_cpu_ns();
+    struct stage_mark mark = mark_stage();
     enum hearth_status together =
         resolve_together(state->waiting, n, state->n_waiting_series, &err);
     bool alone = together != HEARTH_OK && together != HEARTH_UNAVAILABLE;
     state->n_waiting = state->n_waiting_series = state->n_waiting_bytes = 0;
     for (size_t i = 0; i < n; i++) {
         struct hearth_err own = err;
-        state->waiting[i]->ready->mark_ns = i == 0 ? mark_ns : hearth_clock_thread_cpu_ns();
+        state->waiting[i]->ready->mark = i == 0 ? mark : mark_stage();
         if (alone) {
             own = (struct hearth_err)HEARTH_ERR_INIT;
         }
@@ -518,7 +530,9 @@ static void add_waiting(struct hearth_push_job *job)
         hearth_push_finish_waiting(state);
     }
 
-    count_ingest_stage("resolve", &job->ready->mark_ns);
+    /* CPU only: the stage goes on when the series are known. */
+    hearth_metric_add_label(HEARTH_M_INGEST_STAGE_NS, HEARTH_STR("resolve"),
+                            hearth_clock_thread_cpu_ns() - job->ready->mark.cpu_ns);
     state->waiting[state->n_waiting++] = job;
     state->n_waiting_series += job->ready->split.n_groups;
     state->n_waiting_bytes += job->scratch->raw.cap + hearth_arena_held_bytes(&job->scratch->arena);

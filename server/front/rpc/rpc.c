@@ -703,7 +703,11 @@ static bool begin_own_span(struct hearth_rpc *rpc)
 
 static void run_request(struct hearth_rpc *rpc)
 {
+    bool is_ingest = rpc->method->pool == HEARTH_POOL_INGEST;
     rpc->run_mono_ns = hearth_clock_mono_ns();
+    hearth_metric_observe_ns(HEARTH_M_POOL_WAIT,
+                             is_ingest ? HEARTH_STR("ingest") : HEARTH_STR("query"),
+                             rpc->run_mono_ns - rpc->started_mono_ns);
     if (!begin_own_span(rpc)) {
         work_on_request(rpc);
         return;
