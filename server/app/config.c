@@ -364,6 +364,7 @@ static void copy_to_layers(struct hearth_config *config)
     config->front.max_query_memory_bytes = config->limits.max_query_memory_bytes;
 
     config->store.url = config->database_url;
+    config->store.disk_metric_tenants = config->metrics_tenants;
     config->store.n_committers = clamp_to_unsigned(config->committers);
     config->store.max_readers = clamp_to_unsigned(config->readers);
     config->store.commit_rows = (size_t)config->commit_rows;

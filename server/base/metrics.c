@@ -192,16 +192,20 @@ void hearth_metric_add_label(enum hearth_metric metric, struct hearth_str label_
     (void)atomic_fetch_add_explicit(&cell->number, value, memory_order_relaxed);
 }
 
+/* A truncated pair is still longer than a value may be, so it counts as "other". */
+static struct hearth_str join_labels(const char *first, const char *second,
+                                     char pair[MAX_VALUE_BYTES + 2])
+{
+    assert(strchr(first, ',') == NULL);
+    (void)snprintf(pair, MAX_VALUE_BYTES + 2, "%s,%s", first, second);
+    return hearth_str_c(pair);
+}
+
 void hearth_metric_add_labels(enum hearth_metric metric, const char *first, const char *second,
                               int64_t value)
 {
-    assert(strchr(first, ',') == NULL);
-
     char pair[MAX_VALUE_BYTES + 2];
-    (void)snprintf(pair, sizeof pair, "%s,%s", first, second);
-
-    /* A truncated pair is still longer than a value may be, so it counts as "other". */
-    hearth_metric_add_label(metric, hearth_str_c(pair), value);
+    hearth_metric_add_label(metric, join_labels(first, second, pair), value);
 }
 
 void hearth_metric_add(enum hearth_metric metric, int64_t value)
@@ -215,6 +219,13 @@ void hearth_metric_set_label(enum hearth_metric metric, struct hearth_str label_
     HEARTH_ASSERT(g_table[metric].kind != HISTOGRAM);
     struct cell *cell = find_or_add_cell(metric, label_value);
     atomic_store_explicit(&cell->number, value, memory_order_relaxed);
+}
+
+void hearth_metric_set_labels(enum hearth_metric metric, const char *first, const char *second,
+                              int64_t value)
+{
+    char pair[MAX_VALUE_BYTES + 2];
+    hearth_metric_set_label(metric, join_labels(first, second, pair), value);
 }
 
 void hearth_metric_set(enum hearth_metric metric, int64_t value)

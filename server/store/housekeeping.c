@@ -44,17 +44,19 @@
 #include "policies/store_monitors.h"
 #include "spans/snapshots_expire.h"
 #include "tasks/tasks_expire.h"
+#include "tenants/disk_metrics.h"
 #include "tenants/known_applications.h"
 #include "tenants/tenants_expire.h"
 #include "uploads/uploads_expire.h"
 
 #include <assert.h>
 
-#define PARTITIONS_EACH_NS (30 * HEARTH_NS_PER_SEC)
-#define TRIM_EACH_NS       (60 * HEARTH_NS_PER_SEC)
-#define DISK_EACH_NS       (5 * HEARTH_NS_PER_SEC)
-#define ORIGINALS_EACH_NS  (10 * HEARTH_NS_PER_SEC)
-#define AGENTS_EACH_NS     (60 * HEARTH_NS_PER_SEC)
+#define PARTITIONS_EACH_NS  (30 * HEARTH_NS_PER_SEC)
+#define TRIM_EACH_NS        (60 * HEARTH_NS_PER_SEC)
+#define DISK_EACH_NS        (5 * HEARTH_NS_PER_SEC)
+#define ORIGINALS_EACH_NS   (10 * HEARTH_NS_PER_SEC)
+#define TENANT_DISK_EACH_NS (600 * HEARTH_NS_PER_SEC)
+#define AGENTS_EACH_NS      (60 * HEARTH_NS_PER_SEC)
 /* Beyond the hour: a margin for the clocks of other servers. */
 #define PUSH_ID_KEEP_NS  (HEARTH_NS_PER_HOUR + 300 * HEARTH_NS_PER_SEC)
 #define PUSH_ID_SLICE_NS (5 * HEARTH_NS_PER_SEC)
@@ -244,6 +246,12 @@ enum hearth_status hearth_housekeeping_run(struct hearth_store *store, struct he
         times->next_originals_ns = now_ns + ORIGINALS_EACH_NS;
         HEARTH_TRY(hearth_originals_expire(pg, hearth_store_live(store)->retain_raw_ns,
                                            hearth_store_live(store)->max_originals_bytes, err));
+    }
+
+    /* The last kind, since it may read for seconds. */
+    if (now_ns >= times->next_tenant_disk_ns) {
+        times->next_tenant_disk_ns = now_ns + TENANT_DISK_EACH_NS;
+        HEARTH_TRY(hearth_disk_metrics_publish(store, pg, err));
     }
 
     return HEARTH_OK;

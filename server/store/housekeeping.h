@@ -13,7 +13,7 @@
 /* Monotonic times at which each kind of work is due again; 0: now. */
 struct hearth_housekeeping {
     int64_t next_partitions_ns, next_trim_ns, next_disk_ns, next_agents_ns, next_network_ns,
-        next_uploads_ns, next_originals_ns;
+        next_uploads_ns, next_originals_ns, next_tenant_disk_ns;
 };
 
 /*

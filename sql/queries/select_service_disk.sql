@@ -1,4 +1,5 @@
--- Estimates the bytes on disk of each service of a tenant, by tier, the largest service first.
+-- Estimates the bytes on disk of each service of a tenant, by tier, the largest service first; or
+-- of each tenant, in the order in which they were created.
 --
 -- The size of a table, with all days, is shared out among the services of all tenants: heap and
 -- TOAST by the sizes of the values of their rows, indexes by the number of their rows. So dead rows
@@ -8,7 +9,7 @@
 -- The numbers in the sums are the fixed bytes of a row: its header, its item pointer and its columns
 -- of fixed length. Sequential reads: no index serves a whole table.
 --
--- $1 text tenant
+-- $1 text tenant; empty: all of them, with a row each
 -- $2 int8 bytes of the heap of each table that are read; 0: all
 WITH size AS MATERIALIZED (
     SELECT coalesce(p.relname, c.relname)::text AS name,
@@ -151,7 +152,7 @@ share AS (
         z.stored * w.bytes / sum(w.bytes) OVER (PARTITION BY name)
             + z.indexes * w.n / sum(w.n) OVER (PARTITION BY name) AS bytes
     FROM weight w JOIN size z USING (name))
-SELECT s.name, sum(h.bytes)::int8,
+SELECT CASE WHEN $1 = '' THEN t.name ELSE s.name END, coalesce(sum(h.bytes), 0)::int8,
     coalesce(sum(h.bytes) FILTER (WHERE h.tier = 'profiles'), 0)::int8,
     coalesce(sum(h.bytes) FILTER (WHERE h.tier = 'segments'), 0)::int8,
     coalesce(sum(h.bytes) FILTER (WHERE h.tier = 'rollups'), 0)::int8,
@@ -159,8 +160,11 @@ SELECT s.name, sum(h.bytes)::int8,
     coalesce(sum(h.bytes) FILTER (WHERE h.tier = 'spans'), 0)::int8,
     coalesce(sum(h.bytes) FILTER (WHERE h.tier = 'originals'), 0)::int8,
     coalesce(sum(h.bytes) FILTER (WHERE h.tier = 'other'), 0)::int8,
-    sum(h.bytes * h.percent / 100)::int8
-FROM share h JOIN hearth_data.service s USING (service_id) JOIN hearth_data.tenant t USING (tenant_id)
-WHERE t.name = $1
-GROUP BY s.service_id, s.name
-ORDER BY 2 DESC, s.name COLLATE "C"
+    coalesce(sum(h.bytes * h.percent / 100), 0)::int8
+FROM hearth_data.tenant t LEFT JOIN hearth_data.service s USING (tenant_id)
+    LEFT JOIN share h USING (service_id)
+WHERE $1 IN ('', t.name)
+GROUP BY CASE WHEN $1 = '' THEN t.tenant_id ELSE s.service_id END, 1
+HAVING $1 = '' OR count(h.bytes) > 0
+ORDER BY CASE WHEN $1 = '' THEN -min(t.tenant_id) ELSE sum(h.bytes)::int8 END DESC,
+    CASE WHEN $1 = '' THEN t.name ELSE s.name END COLLATE "C"

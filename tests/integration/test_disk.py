@@ -130,6 +130,36 @@ class DiskByService(unittest.TestCase):
         self.assertAlmostEqual(sum(float(row["percent"]) for row in rows), 100, delta=0.1)
 
 
+class Metrics(unittest.TestCase):
+    def test_bytes_by_tenant_and_tier_are_those_of_the_service(self):
+        server = Server("--multitenancy", "--builder=false")
+        self.addCleanup(server.stop)
+        for tenant in ("shop", "second", "third"):
+            push_sizes(server, {"large": (20, 200)}, tenant, now_ms() - 30 * MINUTE)
+        published = lambda: {
+            (dict(labels)["tenant"], dict(labels)["tier"]): value
+            for (name, labels), value in server.metrics().items() if name == "hearth_tenant_disk_bytes"
+        }
+        self.assertEqual(sum(published().values()), 0)  # metrics-tenants is 0
+
+        # They are measured at the start, then every ten minutes.
+        server.terminate()
+        server.options += ["--metrics-tenants", "1"]
+        server.start()
+        found = eventually(lambda: (now := published()).get(("shop", "profiles")) and now, what="the measurement")
+        self.assertEqual({tenant for tenant, _ in found}, {"shop", "other"})
+        total = lambda tenant: server.connect(DISK, {}, {"X-Scope-OrgID": tenant})["total"]
+        shop, second, third = map(total, ("shop", "second", "third"))
+        for tier in TIERS:
+            name = "dictionaries" if tier == "symbols" else tier
+            theirs = int(second.get(tier, 0)) + int(third.get(tier, 0))
+            # Housekeeping deletes and adds a few rows meanwhile.
+            self.assertAlmostEqual(found["shop", name], int(shop.get(tier, 0)), delta=16384, msg=tier)
+            self.assertAlmostEqual(found["other", name], theirs, delta=16384, msg=tier)
+        self.assertGreater(found["shop", "profiles"], 0)
+        self.assertGreater(found["shop", "dictionaries"], 0)
+
+
 class Sample(unittest.TestCase):
     def test_a_sample_ranks_services_and_says_how_much_it_has_read(self):
         server = Server("--multitenancy", "--builder=false", "--max-disk-sample-bytes", "96k")

@@ -38,6 +38,9 @@ void hearth_metric_add_labels(enum hearth_metric metric, const char *first, cons
 void hearth_metric_set(enum hearth_metric metric, int64_t value);
 void hearth_metric_set_label(enum hearth_metric metric, struct hearth_str label_value,
                              int64_t value);
+/* The same for a metric with two labels; `first` contains no comma. */
+void hearth_metric_set_labels(enum hearth_metric metric, const char *first, const char *second,
+                              int64_t value);
 /* Give a label value its line before its first event, so that rate() includes that event. */
 void hearth_metric_declare(enum hearth_metric metric, const char *label_value);
 /*

@@ -81,7 +81,8 @@ struct hearth_store_options {
     int64_t retain_monitors_ns;      /* metrics of policies; 7 d */
     int64_t max_disk_bytes; /* of all Hearth tables; with more, profiles are refused; 0: no limit */
     int64_t max_disk_sample_bytes; /* of a table, for an estimate by service; 0: all; 16 MiB */
-    int64_t min_free_disk_bytes;   /* free below data_dir; with less, profiles are refused; 1 GiB */
+    int64_t disk_metric_tenants; /* that have lines in hearth_tenant_disk_bytes; 0: no metric; 0 */
+    int64_t min_free_disk_bytes; /* free below data_dir; with less, profiles are refused; 1 GiB */
     enum hearth_row_level_security row_level_security; /* AUTO */
     /* Folder of the embedded PostgreSQL; NULL: an external one. Kept until _close. */
     const char *data_dir;
