@@ -143,6 +143,13 @@ class Flame(unittest.TestCase):
         t.see("fib")
         t.end()
 
+    def test_a_search_of_a_folded_graph_gives_the_least_share(self):
+        """Of the largest three nodes, those below are folded into boxes "other", which may hide matches."""
+        t = self.flame("--max-nodes", "3")
+        t.see("other")
+        t.press("/serve\r")
+        t.see("matched at least 600 ms 60.00%")
+
     def test_a_search_counts_nested_matches_once(self):
         t = self.flame()
         t.see("total")

@@ -63,6 +63,9 @@ enum hearth_status flame_screen_init(struct flame_screen *screen,
         flame_screen_release(screen);
         return status;
     }
+    for (size_t i = 0; i < graph->n_names; i++) {
+        screen->is_folded = screen->is_folded || hearth_str_eq_c(graph->names[i], "other");
+    }
     show_tree(screen, FLAME_VIEW_STACKS, &screen->whole);
 
     return HEARTH_OK;

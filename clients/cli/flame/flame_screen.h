@@ -60,6 +60,7 @@ struct flame_screen {
     struct flame_ink ink;
     struct flame_sides sides; /* of a diff, for the ink */
     struct flame_names names;
+    bool is_folded; /* a box "other" has nodes that a search does not see */
     struct flame_tree whole, leaves, callers, callees; /* all but whole: empty until needed */
     enum flame_view view;
     uint32_t function; /* of the sandwich */

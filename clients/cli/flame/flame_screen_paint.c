@@ -162,7 +162,8 @@ static void paint_foot(const struct flame_screen *screen, struct hearth_buf *out
         return;
     }
     hearth_human_value((double)screen->matched, screen->ink.unit, value);
-    (void)snprintf(line, sizeof line, "matched %s %.2f%%", screen->ink.sides == NULL ? value : "",
+    (void)snprintf(line, sizeof line, "matched %s%s %.2f%%", screen->is_folded ? "at least " : "",
+                   screen->ink.sides == NULL ? value : "",
                    100.0 * (double)screen->matched / (double)screen->whole.total[0]);
     struct hearth_buf left;
     hearth_buf_init(&left, 0);
