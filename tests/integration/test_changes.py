@@ -186,6 +186,9 @@ class Changes(unittest.TestCase):
                 self.assertEqual([int(leg["rows"]) for leg in legs], [rows], (step, of_base))
         self.assertEqual(int(plan["rows"]), 3 * sum(stored.values()))
         self.assertEqual((plan["services"], int(plan["toNs"]) // 1_000_000), (str(same + 2), end))
+        steps = ["PLAN_STEP_TOTALS", "PLAN_STEP_STACKS", "PLAN_STEP_PARTS"]
+        order = [(steps.index(leg["step"]), not leg.get("ofBase", False)) for leg in plan["legs"]]
+        self.assertEqual(order, sorted(order))
         text = self.run_hearth("--explain", "mail").stdout
         self.assertRegex(text, r"(?m)^base: totals of services\nprofiles +%d " % SLICES)
         self.assertRegex(text, r"(?m)^all +%d " % (6 * SLICES))

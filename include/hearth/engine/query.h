@@ -217,7 +217,7 @@ struct hearth_explained_leg {
 struct hearth_explanation {
     int64_t from_ns, to_ns;            /* range after limits were applied, both included */
     int64_t n_services, n_series;      /* selected */
-    struct hearth_explained_leg *legs; /* in the order of the plan: late and edges first */
+    struct hearth_explained_leg *legs; /* by step, base first, in the order of the plan */
     size_t n_legs, cap_legs;
     int64_t n_rows, n_bytes;  /* sums over the legs */
     double ms;                /* sum over the legs, and the fixed cost of a query */

@@ -203,6 +203,11 @@ enum hearth_status hearth_explain_with_notes(const struct hearth_query *query,
 
 /* ---- plans of several reads ---- */
 
+static unsigned rank_of_leg(const struct hearth_explained_leg *leg)
+{
+    return 2 * (unsigned)leg->step + !leg->of_base;
+}
+
 /* Adds a leg; if the plan is summed, to the leg of the same step, side and source. */
 static enum hearth_status append_explained_leg(struct hearth_explanation *all,
                                                const struct hearth_explained_leg *leg,
@@ -227,9 +232,16 @@ static enum hearth_status append_explained_leg(struct hearth_explanation *all,
                            sizeof all->legs[0])) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
-    all->legs[all->n_legs] = *leg;
-    all->legs[all->n_legs].step = all->step;
-    all->legs[all->n_legs++].of_base = all->of_base;
+
+    /* After those of earlier steps, and of the base in the same step. */
+    struct hearth_explained_leg new = *leg;
+    size_t at = all->n_legs++;
+    new.step = all->step;
+    new.of_base = all->of_base;
+    for (; at > 0 && rank_of_leg(&all->legs[at - 1]) > rank_of_leg(&new); at--) {
+        all->legs[at] = all->legs[at - 1];
+    }
+    all->legs[at] = new;
 
     return HEARTH_OK;
 }
