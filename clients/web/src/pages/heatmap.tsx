@@ -4,11 +4,11 @@ import { askExemplars, askHeat, cellAt, type Cell, type Exemplar, type Heat, typ
 import { useAnswer } from "../api/use-answer";
 import { pageTexts } from "../app/page-texts";
 import { PageLink } from "../app/page-link";
-import { chooseType, rangeKey, rangeName, selector, span, typeName, useProfileTypes } from "../app/question";
+import { chooseType, range, rangeKey, rangeName, selector, span, typeName, useProfileTypes } from "../app/question";
 import { language, texts, theme } from "../app/settings";
 import { HeatmapCanvas, HeatmapLegend } from "../chart/heatmap-canvas";
 import { serviceOf } from "../selector";
-import { chooseStep } from "../time";
+import { chooseStep, isRelative } from "../time";
 import { formatCount, formatValue } from "../units";
 import { change, param, question } from "../url";
 import { Empty } from "./empty";
@@ -158,7 +158,10 @@ export function Heatmap() {
   const type = chooseType(types.value ?? []);
   const kind: HeatKind = param("of") === "spans" ? "SPAN" : "INDIVIDUAL";
   const stepS = chooseStep(span.value, innerWidth < NARROW_PX ? NARROW_COLUMNS : COLUMNS);
-  const asked: HeatQuestion = { type: type?.ID ?? "", selector: selector.value, kind, span: span.value, stepS };
+  // Columns of a range that moves end at whole steps: whoever comes back to a cell a minute later finds the same profiles in it.
+  const stepMs = stepS * 1000;
+  const startMs = isRelative(range.value) ? Math.floor(span.value.startMs / stepMs) * stepMs : span.value.startMs;
+  const asked: HeatQuestion = { type: type?.ID ?? "", selector: selector.value, kind, span: { ...span.value, startMs }, stepS };
   const key = type ? `${rangeKey.value} ${type.ID} ${selector.value} ${kind} ${stepS}` : null;
   // The question stays with its answer: the range of the page may move on meanwhile.
   const answer = useAnswer(key, async (abort) => ({ heat: await askHeat(asked, abort), asked, key: key! }));
