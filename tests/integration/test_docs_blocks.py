@@ -1,0 +1,185 @@
+"""Code blocks of the documents: commands run against a real server, SQL against its database, JSON and YAML parse.
+
+A block of commands runs if it calls nothing but the client, curl and the shell's own. A command may find nothing, because the
+reader's data and files are not here; a command that the client or the server does not understand fails the test. A block that
+cannot run has a line `<!-- not run: REASON -->` before it. The counts below let neither group grow unseen.
+"""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+
+import yaml
+
+from pprof import Profile
+from server import HEARTH, ROOT, Server, now_ms, server_environment, temporary_directory
+
+# Raise these only for blocks that really cannot run.
+MOST_MARKED = {"sh": 1, "sql": 3}
+MOST_OF_OTHER_PROGRAMS = 51
+
+SHELL = {"printf", "echo", "cat", "export", "umask", "base64", "date", "grep", "sed", "head"}
+BLOCK = re.compile(r"(?:^<!-- not run: ([^\n]+?) -->\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
+USAGE = 2  # the client's exit code for what it does not understand, and for files that it cannot read
+ONLY_THE_READER_HAS = re.compile(
+    r"cannot open|No such file|there is no (process|token-file)|has no context|not a terminal|file is empty|must have one line|\"ID\" is not")
+NOT_UNDERSTOOD = re.compile(r"returned error: (400|404|405|415)")
+
+class Block:
+    def __init__(self, path, text, match):
+        self.place = "%s:%d" % (path, text[: match.start(2)].count("\n") + 1)
+        self.reason, self.language, self.code = match.groups()
+
+
+def blocks():
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        text = path.read_text()
+        yield from (Block(path.relative_to(ROOT), text, match) for match in BLOCK.finditer(text))
+
+
+def programs(code):
+    """The first words of all simple commands, without variables before them."""
+    code = re.sub(r"\$\(\(.*?\)\)", "0", re.sub(r"\\\n", " ", code))
+    found = set(re.findall(r"\$\((\w+)", code))
+    quote, word, is_first, is_comment = "", "", True, False
+    for c in re.sub(r"\$\([^()]*\)", "0", code):
+        if is_comment:
+            is_comment = c != "\n"
+            is_first = True
+        elif quote:
+            quote = "" if c == quote else quote
+            word += c
+        elif c in "'\"":
+            quote, word = c, word + c
+        elif c == "#" and word == "":
+            is_comment = True
+        elif c in " \t\n|&;()":
+            is_variable = re.match(r"[A-Za-z_]\w*=", word) is not None
+            if word and is_first and not is_variable:
+                found.add(word)
+            is_first = is_first and (word == "" or is_variable) if c in " \t" else True
+            word = ""
+        else:
+            word += c
+    return found
+
+
+def wrap(directory, name, command):
+    """A program of this name that notes as a line how it ended, what it was called with, and the end of its errors."""
+    path = pathlib.Path(directory) / name
+    path.write_text('''#!/bin/bash
+errors=$(mktemp)
+timeout 10 %s "$@" 2>"$errors"
+code=$?
+cat "$errors" >&2
+printf '%%s\\t%%s\\t%%s\\n' $code "%s ${*//[$'\\n\\t']/ }" "$(tail -n 3 "$errors" | tr '\\n\\t' '  ')" >>"$ENDED"
+exit $code
+''' % (command, name))
+    path.chmod(0o755)
+
+
+def is_misunderstood(code, command, errors):
+    if command.startswith("curl"):
+        return NOT_UNDERSTOOD.search(errors) is not None
+    return code == USAGE and not ONLY_THE_READER_HAS.search(errors)
+
+
+def profile(minutes, *stacks):
+    made = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - minutes * 60_000) * 1_000_000, duration_ns=10_000_000_000)
+    for stack, value in stacks:
+        made.add(stack.split(";"), [value])
+    return made.encode()
+
+
+class Blocks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--builder=false")
+        cls.addClassCleanup(cls.server.stop)
+        cls.cpu = profile(5, ("main;main.handle;json.Marshal", 3_000_000_000), ("main;main.handle;db.Query", 1_000_000_000))
+        for service in ("api", "shop", "checkout", "postgres"):
+            for region in ("eu", "us"):
+                cls.server.push(cls.cpu, {"__name__": "process_cpu", "service_name": service, "region": region})
+        cls.directory = pathlib.Path(temporary_directory())
+        cls.bin = pathlib.Path(temporary_directory())
+        wrap(cls.bin, "hearth", HEARTH)
+        wrap(cls.bin, "curl", "/usr/bin/curl --fail-with-body -sS --max-time 9")
+        cls.blocks = list(blocks())
+
+    def run_block(self, block):
+        """[(exit code, command, errors)]"""
+        ended = self.directory / "ended"
+        ended.write_text("")
+        for name in ("cpu.pb.gz", "before.pb.gz", "after.pb.gz", "saved.pb.gz", "cpu.pprof"):
+            (self.directory / name).write_bytes(self.cpu)
+        address = "127.0.0.1:%d" % self.server.port
+        variables = {"PATH": "%s:%s" % (self.bin, os.environ["PATH"]), "ENDED": str(ended), "HEARTH_URL": "http://" + address,
+                     "XDG_CONFIG_HOME": str(self.directory), "HOME": str(self.directory), "TERM": "dumb"}
+        code = block.code.replace("127.0.0.1:4040", address)
+        subprocess.run(["bash", "-c", code], cwd=self.directory, env=server_environment(variables), stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+        lines = [line.split("\t") for line in ended.read_text().splitlines()]
+        return [(int(code), command, errors) for code, command, errors in lines]
+
+    def test_commands_are_understood(self):
+        misunderstood, n_run, n_marked, n_commands, n_good = [], 0, 0, 0, 0
+        others = collections.Counter()
+        for block in self.blocks:
+            if block.language != "sh":
+                continue
+            foreign = programs(block.code) - SHELL - {"hearth", "curl"}
+            if foreign:
+                others[min(foreign)] += 1
+            elif block.reason:
+                n_marked += 1
+            else:
+                ran = self.run_block(block)
+                n_run += 1
+                n_commands += len(ran)
+                n_good += sum(code == 0 for code, _, _ in ran)
+                misunderstood += ["%s: %s: %s" % (block.place, command[:120], errors) for code, command, errors in ran
+                                  if is_misunderstood(code, command, errors)]
+        print("%d blocks run with %d commands, of which %d ended with 0; %d marked as not run; of other programs: %s"
+              % (n_run, n_commands, n_good, n_marked, dict(others.most_common())))
+        self.assertEqual(misunderstood, [], "\n" + "\n".join(misunderstood))
+        self.assertGreater(n_good, 0.4 * n_commands)  # most others find nothing
+        self.assertLessEqual(n_marked, MOST_MARKED["sh"])
+        self.assertLessEqual(sum(others.values()), MOST_OF_OTHER_PROGRAMS, others)
+
+    def test_sql_runs(self):
+        failed, n_run, n_marked = [], 0, 0
+        for block in self.blocks:
+            if block.language != "sql" or "sql-cookbook" in block.place:  # test_sql.py asks these, with their answers
+                continue
+            if block.reason:
+                n_marked += 1
+                continue
+            done = subprocess.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", self.server.postgres_url()],
+                                  input="BEGIN;\n" + block.code + "\nROLLBACK;\n", capture_output=True, text=True, env=server_environment({}))
+            n_run += 1
+            if done.returncode != 0:
+                failed.append("%s: %s" % (block.place, done.stderr.strip()))
+        print("%d blocks of SQL run, %d marked" % (n_run, n_marked))
+        self.assertEqual(failed, [], "\n" + "\n".join(failed))
+        self.assertGreater(n_run, 0)
+        self.assertLessEqual(n_marked, MOST_MARKED["sql"])
+
+    def test_json_and_yaml_parse(self):
+        n = 0
+        for block in self.blocks:
+            with self.subTest(block.place):
+                if block.language == "json":
+                    json.loads(block.code)
+                elif block.language == "yaml":
+                    list(yaml.safe_load_all(block.code))
+                n += block.language in ("json", "yaml")
+        print("%d blocks of JSON and YAML" % n)
+        self.assertGreater(n, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
