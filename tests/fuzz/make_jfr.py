@@ -189,12 +189,12 @@ def main():
         "wall": recording([setting(100, "event", "wall"), setting(100, "wall", "50000000"), cpu[0], wall]),
         "memory": memory(),
         "io": io(),
-        "names": recording(cpu, generated),
         "latin1": recording(cpu, encoding=lambda name: (name + "\xe4").encode("latin-1")),
         "utf16": recording(cpu, encoding=lambda name: [ord(c) for c in name] + [0xE4, 0x20AC, 0xD83D, 0xDE00, 0xDE00, 0xD83D]),
         "constant_texts": recording([cpu[0], setting(100, 1, 1)], encoding=lambda name: name),
         "labels": recording(cpu) + b"labels" + labels,
         **spans(),
+        **{"class_%d" % i: recording(cpu, (name, "run", "()V", "run")) for i, name in enumerate(generated)},
     }
     for name, seed in seeds.items():
         (CORPUS / ("made_" + name)).write_bytes(seed)
