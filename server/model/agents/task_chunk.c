@@ -179,10 +179,11 @@ static void cut_depth(struct hearth_task_builder *b, struct hearth_task_datum *d
 
     size_t n = depth - b->limits.max_depth;
     size_t of_kernel = n < d->n_kernel ? n : d->n_kernel;
-    d->kernel += of_kernel;
     d->n_kernel -= of_kernel;
-    d->user += n - of_kernel;
     d->n_user -= n - of_kernel;
+    /* A part without frames may have no array. */
+    d->kernel = d->n_kernel > 0 ? d->kernel + of_kernel : NULL;
+    d->user = d->n_user > 0 ? d->user + (n - of_kernel) : NULL;
     notes->stacks_cut++;
     notes->frames_cut += n;
 }
