@@ -17,7 +17,7 @@ import unittest
 import server as servers
 from questions import CPU
 from schema_dump import HOUR, SCHEMAS, push
-from server import HEARTHD, PROFILES, ROOT, Cluster, Server, eventually, note, now_ms, server_environment, sql
+from server import HEARTHD, ROOT, Cluster, Server, eventually, note, now_ms, server_environment, sql
 from test_crash import Pusher
 
 OLD = os.environ.get("HEARTHD_OLD", HEARTHD)
@@ -113,7 +113,7 @@ class Upgrade(unittest.TestCase):
         pushers = [Pusher(k, current) for k in range(6)]
         for pusher in pushers:
             pusher.start()
-        for round in range(ROUNDS):
+        for _ in range(ROUNDS):
             n_before = [len(p.acknowledged) for p in pushers]
             new = self.serve(HEARTHD, url)
             current.channel = new.channel
