@@ -35,7 +35,7 @@ OPTIONS = ["--compact-after", "10m", "--retain-raw", "2d", "--otlp-traces"]
 UNITS = {"s": 1, "m": 60, "h": 3600}
 COURSE = (
     "at piece seconds hearthd_mib postgres_mib backends lag_s late_rows queued_rows acknowledged stored spans tasks policies"
-    " queries query_p99_ms errors builder_errors dropped_partitions compacted_rows disk_mb hearthd_cpu_s postgres_cpu_s load"
+    " queries query_p99_ms errors builder_errors compacted_rows disk_mb hearthd_cpu_s postgres_cpu_s load"
 ).split()
 CHECKS = "piece at entries acknowledged lost doubled wrong_sums spans spans_stored".split()
 
@@ -152,7 +152,6 @@ class Soak:
             "query_p99_ms": 1000 * waits[int(0.99 * (len(waits) - 1))] if waits else 0.0,
             "errors": sum(sum(client.errors.values()) for client in self.running),
             "builder_errors": value("hearth_builder_errors_total"),
-            "dropped_partitions": value("hearth_dropped_partitions_total"),
             "compacted_rows": value("hearth_compacted_rows_total"), "disk_mb": value("hearth_disk_bytes") / 1e6,
             "hearthd_cpu_s": process_cpu(self.server.process.pid), "postgres_cpu_s": cluster_cpu(self.postmaster),
             "load": os.getloadavg()[0],

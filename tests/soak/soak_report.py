@@ -65,7 +65,7 @@ def table(rows, pieces, warm, checks):
     total = lambda column: sum(piece[-1][column] for piece in pieces)
     highest = lambda column: max(row[column] for row in rows)
     last = checks[-1] if checks else None
-    yield "run, of 24 h", "%.2f h in %d pieces" % (seconds / 3600, len(pieces))
+    yield "run, of 24 h", "%.2f h in %d %s" % (seconds / 3600, len(pieces), "piece" if len(pieces) == 1 else "pieces")
     yield "profiles acknowledged", "%s, %.0f a second" % (format(int(total("acknowledged")), ","), total("acknowledged") / seconds)
     if last:
         yield "of them lost, doubled; sums that differ", "%d, %d; %d of %d" % (
@@ -73,7 +73,8 @@ def table(rows, pieces, warm, checks):
         yield "spans acknowledged, stored", "%s, %s" % (format(int(last["spans"]), ","), format(int(last["spans_stored"]), ","))
     yield "queries; tasks; tasks that policies started", "%s; %d; %d" % (
         format(int(total("queries")), ","), total("tasks"), total("policies"))
-    yield "calls that failed; background steps that failed", "%d; %d" % (total("errors"), total("builder_errors"))
+    yield "calls that failed (errors.txt); background steps that failed", "%d; %d" % (
+        total("errors"), total("builder_errors"))
     for column, name in SERIES.items():
         found = slope(warm, column)
         yield "memory of %s: at the end, highest" % name, "%.0f, %.0f MiB" % (rows[-1][column], highest(column))
@@ -82,7 +83,7 @@ def table(rows, pieces, warm, checks):
     yield "roll-up lag: highest", "%.0f s" % highest("lag_s")
     yield "late profiles waiting: highest", "%.0f" % highest("late_rows")
     yield "rows queued for a commit: highest", "%.0f" % highest("queued_rows")
-    yield "rows compacted; partitions dropped", "%s; %d" % (format(int(total("compacted_rows")), ","), total("dropped_partitions"))
+    yield "rows compacted", format(int(total("compacted_rows")), ",")
     yield "99 % of queries within, median and highest of the looks", "%.0f, %.0f ms" % (
         sorted(row["query_p99_ms"] for row in rows)[len(rows) // 2], highest("query_p99_ms"))
     yield "CPU of hearthd, of PostgreSQL", "%.2f, %.2f cores" % (
