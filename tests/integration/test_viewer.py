@@ -3,11 +3,10 @@ search, keys and themes work, of a profile and of a diff."""
 
 import unittest
 
-from browser import Browser, Keys, require_browser
+from browser import AXE, Browser, Keys, require_browser
 from hostile import ELEMENTS, NAMES, unseen
 from pprof import Profile
 from server import Server, now_ms, temporary_directory
-from test_browser_access import AXE
 from test_browser_hostile import FOREIGN, TEXTS
 from test_cli import OK, hearth
 

@@ -14,7 +14,7 @@ export function Help() {
         <p key={paragraph}>{paragraph}</p>
       ))}
       <p>
-        <a href="/docs/">{words.documents}</a>
+        <a class="alone" href="/docs/">{words.documents}</a>
       </p>
       <h2>{words.keys}</h2>
       <dl class="keys">
