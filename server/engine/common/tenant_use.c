@@ -234,7 +234,6 @@ void hearth_tenant_use_give(struct hearth_tenant_uses *uses, struct hearth_tenan
 struct hearth_budget *hearth_tenant_use_memory(const struct hearth_tenant_uses *uses,
                                                struct hearth_tenant_use *use, size_t limit_bytes)
 {
-    assert(use->n_holders > 0);
     atomic_store(&use->memory.limit_bytes,
                  limit_bytes > 0 ? limit_bytes : uses->options.tenant_query_memory_bytes);
     return &use->memory;
