@@ -54,7 +54,7 @@ void hearth_store_options_init(struct hearth_store_options *options)
         /* connections, queues, memory */
         .n_committers = 2,
         .max_readers = 8,
-        .linger_ns = 8 * HEARTH_NS_PER_MS,
+        .linger_ns = 6 * HEARTH_NS_PER_MS,
         .commit_rows = 16,
         .max_batch_rows = 1000,
         .max_queue_rows = 20000,

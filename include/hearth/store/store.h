@@ -44,7 +44,7 @@ struct hearth_store_options {
     const struct hearth_secret *url;      /* libpq URL or key=value text; borrowed during _open */
     unsigned n_committers;                /* connections that write; 2 */
     unsigned max_readers;                 /* connections of queries and the catalogue; 8 */
-    int64_t linger_ns;                    /* how long a committer waits for commit_rows; 8 ms */
+    int64_t linger_ns;                    /* how long a committer waits for commit_rows; 6 ms */
     size_t commit_rows;                   /* rows that are committed at once; 16 */
     size_t max_batch_rows;                /* rows of one commit; 1000 */
     size_t max_queue_rows;                /* more rows are refused; 20,000 */
