@@ -1,7 +1,8 @@
 /*
- * fuzz_network_metrics.c -- hostile flushes: merged without a crash, in bounded memory; what is merged is packed again.
- * The same bytes as the values that an agent sends: a byte for the meter, one for the length of a code, the code, the
- * value. What is refused leaves sums that can be packed.
+ * fuzz_network_metrics.c -- hostile flushes must be merged without a crash and in bounded memory, and
+ * the merged sums must be packable again. The same bytes also serve as values that an agent sends: one
+ * byte for the meter, one for the length of a code, then the code and the value. A refused value must
+ * leave sums that can be packed.
  */
 #include "hearth/model/network_metrics.h"
 
