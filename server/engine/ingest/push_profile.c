@@ -537,12 +537,11 @@ static void add_waiting(struct hearth_push_job *job)
     state->n_waiting_series += job->ready->split.n_groups;
     state->n_waiting_bytes += job->scratch->raw.cap + hearth_arena_held_bytes(&job->scratch->arena);
 
-    /* They must not take the memory that others need to decode. */
-    size_t most = MAX_WAITING_BYTES;
-    if (budget != NULL && budget->limit_bytes / 8 < most) {
-        most = budget->limit_bytes / 8;
-    }
-    if (state->n_waiting == HEARTH_PUSH_MAX_WAITING || state->n_waiting_bytes >= most) {
+    /* They must not hold memory that other pushes need to decode. */
+    size_t limit = budget == NULL ? 0 : budget->limit_bytes;
+    bool is_scarce = limit > 0 && atomic_load(&budget->used_bytes) > limit / 2;
+    if (state->n_waiting == HEARTH_PUSH_MAX_WAITING ||
+        state->n_waiting_bytes >= MAX_WAITING_BYTES || is_scarce) {
         hearth_push_finish_waiting(state);
     }
 }
