@@ -39,7 +39,7 @@ function(hearth_web_page out)
     COMMENT "Installing the packages that build the web page")
 
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${from}/src/* ${from}/test/*)
-  set(tools ${from}/index.html ${from}/tsconfig.json ${from}/vite.config.ts ${from}/compress.mjs ${from}/packing.mjs)
+  set(tools ${from}/index.html ${from}/tsconfig.json ${from}/vite.config.ts ${from}/compress.mjs ${from}/files.mjs)
   add_custom_command(OUTPUT ${c} DEPENDS ${to}/packages.stamp ${sources} ${tools} ${viewer} ${embed} VERBATIM
     COMMAND ${CMAKE_COMMAND} -E rm -rf ${to}/src ${to}/test ${to}/dist
     COMMAND ${CMAKE_COMMAND} -E copy ${tools} ${to}
@@ -51,11 +51,10 @@ function(hearth_web_page out)
     COMMAND ${CMAKE_COMMAND} -DOUT=${c} -DSYMBOL=hearth_embedded_web -DROOT=${to}/dist -P ${embed}
     COMMENT "Building the web page")
 
-  # Pages that did not change are not compressed again, so docs/ and docs-packed/ stay from build to build.
   file(GLOB_RECURSE texts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*)
   file(GLOB others CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/*.md ${CMAKE_SOURCE_DIR}/*/README.md)
   file(GLOB makers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/clients/site/*)
-  set(shared ${from}/packing.mjs ${from}/src/styles/tokens.css ${from}/src/mark.svg)
+  set(shared ${from}/files.mjs ${from}/src/styles/tokens.css ${from}/src/mark.svg)
   add_custom_command(OUTPUT ${documents_c} DEPENDS ${to}/packages.stamp ${texts} ${others} ${makers} ${shared} ${embed} VERBATIM
     COMMAND ${CMAKE_COMMAND} -E make_directory ${to}/site
     COMMAND ${CMAKE_COMMAND} -E copy ${makers} ${shared} ${to}/site
