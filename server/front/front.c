@@ -116,7 +116,7 @@ static void publish_pools(const struct hearth_front *front)
 static void *run_ticker(void *arg)
 {
     struct hearth_front *front = arg;
-    struct hearth_heap heap = {0};
+    struct hearth_heap heap = {.ingest = front->ingest};
 
     hearth_mutex_lock(&front->tick_lock);
     while (!front->ticker_ends) {

@@ -1,10 +1,11 @@
-"""An idle server gives the memory of earlier queries back to the kernel."""
+"""An idle server gives the memory of earlier queries and pushes back to the kernel."""
 
 import concurrent.futures
 import random
 import re
 import unittest
 
+import prometheus
 from pprof import Profile
 from questions import CPU
 from server import Server, eventually, now_ms
@@ -38,6 +39,22 @@ class IdleMemory(unittest.TestCase):
         # Dictionaries and name trees stay, arenas do not.
         before = self.anonymous_mib()
         eventually(lambda: self.anonymous_mib() < before - 10, 60, what="10 MiB given back of %d" % before)
+
+    def test_an_idle_server_keeps_no_memory_for_the_next_push(self):
+        rng = random.Random(4)
+        kept = lambda: prometheus.value(self.server.metrics(), "hearth_push_memory_bytes")
+        profile = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - 60_000) * 1_000_000)
+        for _ in range(STACKS):
+            profile.add(["function_%d" % rng.randrange(900) for _ in range(DEPTH)], [10_000_000])
+
+        # Memory to decode the next profile with; the look of each 5 s may come between push and question.
+        def keeps_some():
+            self.server.push(profile.encode(), {"service_name": "one", "__name__": "process_cpu"})
+            return kept() > 10_000
+
+        eventually(keeps_some, 30, what="memory kept for the next push")
+        # Seldom: a question for metrics is work, too.
+        eventually(lambda: kept() == 0, 60, pause=3, what="the memory of the push given back")
 
 
 if __name__ == "__main__":

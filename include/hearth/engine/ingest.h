@@ -73,7 +73,10 @@ enum hearth_status hearth_ingest_new(const struct hearth_ingest_options *options
 void hearth_ingest_free(struct hearth_ingest *ingest);
 /* Replaces the limits for pushes that begin from now on; keeps them until _free. */
 void hearth_ingest_set_limits(struct hearth_ingest *ingest, const struct hearth_limits *limits);
-/* Releases memory that is kept for later pushes. Called when the budget has refused a request. */
+/*
+ * Releases memory that is kept for later pushes. Called when the budget has refused a request, and
+ * while the server is idle.
+ */
 void hearth_ingest_drop_idle(struct hearth_ingest *ingest);
 
 /*

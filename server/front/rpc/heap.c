@@ -2,6 +2,7 @@
 #include "rpc/heap.h"
 
 #include "hearth/base/clock.h"
+#include "hearth/engine/ingest.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -55,7 +56,14 @@ static bool was_idle(struct hearth_heap *heap)
 
 static bool is_trim_worth_it(struct hearth_heap *heap)
 {
-    size_t worth = was_idle(heap) ? IDLE_WORTH_BYTES : WORTH_BYTES;
+    bool is_idle = was_idle(heap);
+    size_t worth = is_idle ? IDLE_WORTH_BYTES : WORTH_BYTES;
+
+    /* What pushes keep counts as free, too. */
+    if (is_idle && heap->ingest != NULL) {
+        hearth_ingest_drop_idle(heap->ingest);
+    }
+
     size_t n = count_free_bytes(worth);
     if (n < heap->kept_bytes) {
         heap->kept_bytes = n;
