@@ -43,6 +43,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Between two looks for changed credentials that no listener asks for. */
+#define UNASKED_LOOK_NS (5 * HEARTH_NS_PER_SEC)
+
 enum exit_code {
     EXIT_CLEAN = 0,
     EXIT_FAILED = 1,
@@ -241,8 +244,11 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     HEARTH_TRY(hearth_task_leftovers_start(server->query, server->ingest, &server->push_memory,
                                            &server->leftovers, err));
     HEARTH_TRY(hearth_ingest_errors_start(server->store, &server->ingest_errors, err));
-    HEARTH_TRY(hearth_access_start(&config->access, server->store, &server->access, err));
     server->asks_who_calls = hearth_auth_asks_who_calls(config);
+    if (!server->asks_who_calls) {
+        config->access.look_each_ns = UNASKED_LOOK_NS;
+    }
+    HEARTH_TRY(hearth_access_start(&config->access, server->store, &server->access, err));
     HEARTH_TRY(hearth_upload_parsers_start(&config->uploads, server->query, server->ingest,
                                            server->ingest_errors, &server->parsers, err));
     HEARTH_TRY(hearth_admin_new(server->store, &server->admin, err));

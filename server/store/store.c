@@ -295,10 +295,10 @@ static void boot_until_ready(struct hearth_store *store, struct hearth_pg *pg)
  * too: behind a pooler, or after a dump was restored, the database may be another one.
  */
 static enum hearth_status check_connection(struct hearth_store *store, struct hearth_pg *pg,
-                                           struct hearth_err *err)
+                                           struct hearth_lineage_seen *seen, struct hearth_err *err)
 {
     enum hearth_status status = hearth_pg_alive(pg)
-                                    ? hearth_lineage_check(&store->lineage, pg, err)
+                                    ? hearth_lineage_recheck(&store->lineage, pg, seen, err)
                                     : hearth_pg_connect(pg, CONNECT_TIMEOUT_MS, err);
 
     if (status == HEARTH_OK) {
@@ -314,10 +314,11 @@ static enum hearth_status check_connection(struct hearth_store *store, struct he
 static void keep_house(struct hearth_store *store, struct hearth_pg *pg)
 {
     struct hearth_housekeeping times = {0};
+    struct hearth_lineage_seen seen = {0};
 
     while (!atomic_load(&store->closing)) {
         struct hearth_err err = HEARTH_ERR_INIT;
-        enum hearth_status status = check_connection(store, pg, &err);
+        enum hearth_status status = check_connection(store, pg, &seen, &err);
         if (status == HEARTH_OK && atomic_load(&store->read_only) == NULL &&
             hearth_housekeeping_run(store, pg, &times, &err) != HEARTH_OK) {
             HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "housekeeping failed", "reason", err.msg, NULL);

@@ -7,6 +7,7 @@ them in memory would mix both up.
 import os
 import shutil
 import subprocess
+import time
 import unittest
 
 from pprof import Profile
@@ -59,6 +60,7 @@ class LostCommits(unittest.TestCase):
         """Stored by one server, and in the memory of both."""
         push(self.servers[0], "lost")
         self.check(["kept", "lost"])
+        time.sleep(1.5)  # each second, a server looks how long the WAL is
 
     def assert_they_ended_and_go_on(self, why):
         """As with a supervisor: what ended with a failure is started again."""

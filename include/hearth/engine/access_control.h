@@ -3,7 +3,7 @@
  * audit log.
  *
  * Each server holds all credentials and grants in memory: a *snapshot*, which never changes. A
- * thread looks for a newer version in the database four times a second, so what another server
+ * thread looks for a newer version in the database each look_each_ns, so what another server
  * changed holds here within half a second; what this server changed holds at once. While the
  * database is away, the last snapshot holds; without any, all credentials are UNAVAILABLE.
  *
@@ -45,6 +45,11 @@ struct hearth_access_options {
     int64_t session_max_ns;  /* a session ends; default 7 d */
     int64_t max_sessions;    /* of a subject; the oldest end; default 20 */
     int64_t max_wrong;       /* wrong credentials per minute, of an address or a user; default 20 */
+    /*
+     * Between two looks for changes of other servers; default 250 ms. Longer: only where no
+     * listener asks who calls, since a deleted token is known that long.
+     */
+    int64_t look_each_ns;
     /* A token with the role admin in all tenants; kept; NULL: none. */
     const struct hearth_secret *admin_token;
     /*

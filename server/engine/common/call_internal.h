@@ -58,7 +58,8 @@ struct hearth_query_engine {
     struct hearth_segment_rate segment_rates[HEARTH_RATE_SLOTS];
     struct hearth_segment_rate otlp_rates[HEARTH_RATE_SLOTS];
     struct hearth_segment_rate refusal_rates[HEARTH_RATE_SLOTS]; /* by instance: notes in logs */
-    struct hearth_network *network; /* set by hearth_query_set_network; may be NULL */
+    struct hearth_network *network;    /* set by hearth_query_set_network; may be NULL */
+    _Atomic uint32_t n_uploads_queued; /* by this server; its parsers look when it changes */
     /* When the span index begins; set once, when first known. */
     _Atomic int64_t span_index_since_ns;
     atomic_bool knows_span_index;

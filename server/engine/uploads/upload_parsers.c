@@ -1,9 +1,10 @@
 /*
  * upload_parsers.c -- the threads that parse uploads (contract: hearth/engine/uploads.h).
  *
- * Each parser looks for a queued upload every second, or at once after it has finished one. One
- * more thread extends the leases of the claims, because a parser cannot while it decodes. If a
- * claim is lost, that thread cancels the parser's push.
+ * Each parser looks for a queued upload within a second after this server has queued one, every
+ * five seconds for those of other servers, and at once after it has finished one. One more thread
+ * extends the leases of the claims, because a parser cannot while it decodes. If a claim is lost,
+ * that thread cancels the parser's push.
  *
  * A parser whose outcome cannot be written, because the database is away, leaves it: the lease
  * ends, and the next claim repeats the upload under the same push ids.
@@ -24,7 +25,8 @@
 #include <assert.h>
 #include <stdio.h>
 
-#define LOOK_EACH_NS HEARTH_NS_PER_SEC
+#define TURN_NS      HEARTH_NS_PER_SEC
+#define LOOK_EACH_NS (5 * HEARTH_NS_PER_SEC)
 #define MIN_LEASE_NS HEARTH_NS_PER_SEC
 /* How long an upload waits whose failure may pass. */
 #define AGAIN_AFTER_MS INT64_C(10000)
@@ -273,10 +275,18 @@ static bool parse_next(struct upload_parser *parser)
 static void *run_parser(void *arg)
 {
     struct upload_parser *parser = arg;
+    _Atomic uint32_t *n_queued = &parser->all->engine->n_uploads_queued;
+    uint32_t n_seen = 0;
+    int64_t look_mono_ns = 0;
     bool found = false;
 
-    while (!wait_for_stop(parser->all, found ? 0 : LOOK_EACH_NS)) {
-        found = parse_next(parser);
+    while (!wait_for_stop(parser->all, found ? 0 : TURN_NS)) {
+        uint32_t n = atomic_load(n_queued);
+        if (found || n != n_seen || hearth_clock_mono_ns() >= look_mono_ns) {
+            found = parse_next(parser);
+            n_seen = n;
+            look_mono_ns = hearth_clock_mono_ns() + LOOK_EACH_NS - TURN_NS / 2;
+        }
     }
 
     return NULL;

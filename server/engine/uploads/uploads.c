@@ -325,6 +325,7 @@ enum hearth_status hearth_upload_finish(const struct hearth_call *call, struct h
     /* Queue the upload. */
     HEARTH_TRY(
         hearth_store_upload_queue(HEARTH_CALL_SCOPE(call), upload_id, hearth_str_c(text), err));
+    (void)atomic_fetch_add(&call->engine->n_uploads_queued, 1);
 
     return hearth_store_upload_get(HEARTH_CALL_SCOPE(call), upload_id, ret, err);
 }

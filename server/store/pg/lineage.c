@@ -3,6 +3,7 @@
  */
 #include "pg/lineage.h"
 
+#include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 
 #include "pg/store_state.h"
@@ -11,6 +12,7 @@
 #include <stdio.h>
 
 #define WAL_BLOCK_BYTES 8192
+#define WHOLE_EACH_NS   (10 * HEARTH_NS_PER_SEC)
 #define LSN_FMT         "%X/%X"
 #define LSN_ARG(lsn)    (unsigned)((uint64_t)(lsn) >> 32), (unsigned)(uint64_t)(lsn)
 
@@ -35,7 +37,8 @@ static enum hearth_status read_mark(struct hearth_pg *pg, struct hearth_lineage_
     static const char sql[] =
         "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8,"
         " left(pg_walfile_name(pg_current_wal_flush_lsn()), 8),"
-        " coalesce(to_regclass('hearth_data.writer')::oid::int8, 0), " HEARTH_LINEAGE_IDENTITY;
+        " coalesce(to_regclass('hearth_data.writer')::oid::int8, 0), pg_backend_pid()::int8,"
+        " " HEARTH_LINEAGE_IDENTITY;
     PGresult *result = NULL;
 
     HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, &result, NULL, err));
@@ -46,9 +49,10 @@ static enum hearth_status read_mark(struct hearth_pg *pg, struct hearth_lineage_
     }
 
     struct hearth_str timeline = hearth_pg_str(result, 0, 1);
-    struct hearth_str identity = hearth_pg_str(result, 0, 3);
+    struct hearth_str identity = hearth_pg_str(result, 0, 4);
     *ret = (struct hearth_lineage_mark){.tables_oid = hearth_pg_i64(result, 0, 2),
-                                        .lsn = hearth_pg_i64(result, 0, 0)};
+                                        .lsn = hearth_pg_i64(result, 0, 0),
+                                        .backend = hearth_pg_i64(result, 0, 3)};
     (void)snprintf(ret->timeline, sizeof ret->timeline, HEARTH_STR_FMT, HEARTH_STR_ARG(timeline));
     (void)snprintf(ret->identity, sizeof ret->identity, HEARTH_STR_FMT, HEARTH_STR_ARG(identity));
     PQclear(result);
@@ -115,8 +119,9 @@ static bool take_mark(struct hearth_lineage *lineage, const struct hearth_lineag
     return atomic_load(&lineage->is_lost);
 }
 
-enum hearth_status hearth_lineage_check(struct hearth_lineage *lineage, struct hearth_pg *pg,
-                                        struct hearth_err *err)
+/* hearth_lineage_check, which also tells what it found. */
+static enum hearth_status check_whole(struct hearth_lineage *lineage, struct hearth_pg *pg,
+                                      struct hearth_lineage_seen *ret_seen, struct hearth_err *err)
 {
     assert(PQtransactionStatus(pg->conn) == PQTRANS_IDLE);
 
@@ -130,6 +135,8 @@ enum hearth_status hearth_lineage_check(struct hearth_lineage *lineage, struct h
 
     /* Without tables there are no ids either: a migration or a restore is about to make them. */
     bool is_known = known.identity[0] != '\0';
+    *ret_seen =
+        (struct hearth_lineage_seen){found.backend, found.tables_oid, hearth_clock_mono_ns()};
     if (found.tables_oid == 0 && !is_known) {
         return HEARTH_OK;
     }
@@ -149,6 +156,43 @@ enum hearth_status hearth_lineage_check(struct hearth_lineage *lineage, struct h
     (void)hearth_lineage_explain(lineage, reason);
 
     return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s", reason);
+}
+
+enum hearth_status hearth_lineage_check(struct hearth_lineage *lineage, struct hearth_pg *pg,
+                                        struct hearth_err *err)
+{
+    struct hearth_lineage_seen unused;
+
+    return check_whole(lineage, pg, &unused, err);
+}
+
+enum hearth_status hearth_lineage_recheck(struct hearth_lineage *lineage, struct hearth_pg *pg,
+                                          struct hearth_lineage_seen *seen, struct hearth_err *err)
+{
+    static const char sql[] =
+        "SELECT pg_backend_pid()::int8, coalesce(to_regclass('hearth_data.writer')::oid::int8, 0),"
+        " (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8";
+    PGresult *result = NULL;
+
+    hearth_mutex_lock(&lineage->lock);
+    struct hearth_lineage_mark mark = lineage->known;
+    hearth_mutex_unlock(&lineage->lock);
+
+    HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, &result, NULL, err));
+    int64_t backend = hearth_pg_i64(result, 0, 0), tables_oid = hearth_pg_i64(result, 0, 1);
+    int64_t lsn = hearth_pg_i64(result, 0, 2);
+    PQclear(result);
+
+    bool is_same = seen->tables_oid != 0 && backend == seen->backend &&
+                   tables_oid == seen->tables_oid && lsn >= mark.lsn;
+    if (is_same && hearth_clock_mono_ns() - seen->mono_ns < WHOLE_EACH_NS) {
+        mark.lsn = lsn;
+        if (!take_mark(lineage, &mark, "")) {
+            return HEARTH_OK;
+        }
+    }
+
+    return check_whole(lineage, pg, seen, err);
 }
 
 bool hearth_lineage_explain(struct hearth_lineage *lineage, char reason[256])

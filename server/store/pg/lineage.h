@@ -5,7 +5,8 @@
  * Memory holds series ids, dictionaries, label indexes and sums of the database. They are wrong
  * after a restore to an earlier state, or after the promotion of a standby that lacked commits: the
  * database may give the same ids to other things. So each new connection is checked before its
- * first statement, and one connection each second:
+ * first statement, and one connection each second (as a whole when its backend or the tables have
+ * changed, and each ten seconds; else only the end of the WAL, which costs half as much):
  *
  *   cluster and database    system_identifier and oid; the oid of hearth_data.writer, which is
  *                           another one after pg_restore
@@ -39,6 +40,7 @@ struct hearth_lineage_mark {
     char timeline[16];                            /* hexadecimal */
     int64_t tables_oid;                           /* of hearth_data.writer; 0: no such table */
     int64_t lsn;                                  /* end of the WAL on disk, in bytes */
+    int64_t backend;                              /* process id */
 };
 
 struct hearth_lineage {
@@ -46,6 +48,13 @@ struct hearth_lineage {
     struct hearth_mutex lock; /* guards the rest */
     struct hearth_lineage_mark known;
     char reason[256]; /* why it is lost; not changed afterwards */
+};
+
+/* What the last whole check of a connection found. Zeroed: none was made. */
+struct hearth_lineage_seen {
+    int64_t backend;    /* its process id; behind a pooler another one may answer next */
+    int64_t tables_oid; /* 0: no whole check yet */
+    int64_t mono_ns;
 };
 
 void hearth_lineage_init(struct hearth_lineage *lineage);
@@ -58,6 +67,15 @@ void hearth_lineage_release(struct hearth_lineage *lineage);
  */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_lineage_check(struct hearth_lineage *lineage, struct hearth_pg *pg, struct hearth_err *err);
+
+/*
+ * The same for a connection that is checked again and again: a backend that has been checked cannot
+ * come to another cluster, database or timeline. *seen is kept between the calls.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_lineage_recheck(struct hearth_lineage *lineage,
+                                                            struct hearth_pg *pg,
+                                                            struct hearth_lineage_seen *seen,
+                                                            struct hearth_err *err);
 
 /* Return whether it is lost, and then write why. */
 bool hearth_lineage_explain(struct hearth_lineage *lineage, char reason[256]);
