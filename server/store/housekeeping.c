@@ -2,6 +2,8 @@
  * housekeeping.c -- the periodic work of every server: partitions ahead of time, disk, settings,
  * and trimming rows that are no longer needed.
  *
+ * Most of it begins 15 s after the start (hearth_housekeeping_begin).
+ *
  * Every 5 s: the size of the tables and the free space (disk.c); the settings of tenants.
  * Every 30 s: the database's clock; leaves of today and tomorrow; the label indexes, without the
  * hours that retention has dropped.
@@ -196,6 +198,23 @@ static enum hearth_status trim_tables(struct hearth_store *store, struct hearth_
     HEARTH_TRY(hearth_audit_expire(store, pg, err));
 
     return hearth_task_results_expire(pg, hearth_store_live(store)->retain_tasks_ns, err);
+}
+
+void hearth_housekeeping_begin(struct hearth_store *store, struct hearth_housekeeping *ret_times)
+{
+    int64_t now_ns = hearth_clock_mono_ns(), quiet_ns = now_ns + HEARTH_QUIET_START_NS;
+
+    /* Not the free space and the settings: they decide what is accepted. */
+    *ret_times = (struct hearth_housekeeping){
+        .next_partitions_ns = now_ns + PARTITIONS_EACH_NS,
+        .next_trim_ns = quiet_ns,
+        .next_agents_ns = quiet_ns,
+        .next_network_ns = quiet_ns,
+        .next_uploads_ns = quiet_ns,
+        .next_originals_ns = quiet_ns,
+        .next_tenant_disk_ns = quiet_ns,
+    };
+    hearth_disk_begin(store, quiet_ns);
 }
 
 enum hearth_status hearth_housekeeping_run(struct hearth_store *store, struct hearth_pg *pg,

@@ -17,6 +17,13 @@ struct hearth_housekeeping {
 };
 
 /*
+ * Times of a server that has just started: whatever acceptance of profiles and settings do not need
+ * waits HEARTH_QUIET_START_NS, so that the first queries need not share the processors with it. The
+ * boot has made the leaves and loaded the label indexes a moment ago.
+ */
+void hearth_housekeeping_begin(struct hearth_store *store, struct hearth_housekeeping *ret_times);
+
+/*
  * Do all work that is due, on a connection of the boot thread. After an error, the rest of the
  * failed kind waits for its next time; the other kinds are done by the next call.
  */

@@ -313,9 +313,10 @@ static enum hearth_status check_connection(struct hearth_store *store, struct he
 /* Watch the connection and do the housekeeping until the store closes. */
 static void keep_house(struct hearth_store *store, struct hearth_pg *pg)
 {
-    struct hearth_housekeeping times = {0};
+    struct hearth_housekeeping times;
     struct hearth_lineage_seen seen = {0};
 
+    hearth_housekeeping_begin(store, &times);
     while (!atomic_load(&store->closing)) {
         struct hearth_err err = HEARTH_ERR_INIT;
         enum hearth_status status = check_connection(store, pg, &seen, &err);

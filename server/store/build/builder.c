@@ -424,6 +424,10 @@ enum hearth_status hearth_builder_start(struct hearth_store *store,
         .close = hearth_close_new(),
     };
 
+    /* Nothing has expired since the last server ended that could not wait. */
+    store->retention.next_pass_mono_ns = hearth_clock_mono_ns() + HEARTH_QUIET_START_NS;
+    store->retention.next_sweep_mono_ns = store->retention.next_pass_mono_ns;
+
     /* Start the thread. */
     enum hearth_status status = HEARTH_OK;
     if (thread->builder.inflater == NULL || thread->builder.packer == NULL ||

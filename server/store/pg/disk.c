@@ -121,6 +121,13 @@ enum hearth_status hearth_disk_check(struct hearth_store *store, struct hearth_e
     return status;
 }
 
+void hearth_disk_begin(struct hearth_store *store, int64_t sizes_mono_ns)
+{
+    bool is_limited = hearth_store_live(store)->max_disk_bytes > 0;
+
+    store->disk.next_sizes_mono_ns = is_limited ? 0 : sizes_mono_ns;
+}
+
 enum hearth_status hearth_disk_look(struct hearth_store *store, struct hearth_pg *pg,
                                     struct hearth_err *err)
 {

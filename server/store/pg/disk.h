@@ -17,6 +17,9 @@
 HEARTH_MUST_CHECK enum hearth_status hearth_disk_check(struct hearth_store *store,
                                                        struct hearth_err *err);
 
+/* Let the first measurement of the tables wait until then, unless max_disk_bytes limits them. */
+void hearth_disk_begin(struct hearth_store *store, int64_t sizes_mono_ns);
+
 /*
  * Measure the tables (once a minute; every 5 s while they exceed their limit) and the free space,
  * and compare them with the limits. Logs each change of the state.

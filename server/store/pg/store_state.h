@@ -98,6 +98,12 @@ struct hearth_wall_role {
     char role[HEARTH_WALL_ROLE_BYTES];
 };
 
+/*
+ * Background work that can wait begins this long after the start: the first queries, which read
+ * dictionaries and label indexes, need not share the processors with it.
+ */
+#define HEARTH_QUIET_START_NS (15 * HEARTH_NS_PER_SEC)
+
 /* State of disk.c. Any thread reads the atomic fields; the boot thread writes. */
 struct hearth_disk {
     _Atomic int state; /* enum disk_state of disk.c */

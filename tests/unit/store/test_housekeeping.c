@@ -17,6 +17,41 @@ static void keep_house(struct hearth_store *store, const char *url)
     hearth_pg_close(&pg);
 }
 
+static void keeps_a_start_quiet_except_for_the_free_space_and_the_settings(void **state)
+{
+    (void)state;
+    char url[256];
+    struct hearth_store *store = open_fresh(url, NULL);
+    struct hearth_housekeeping times;
+    int64_t now_ns = hearth_clock_mono_ns();
+
+    hearth_housekeeping_begin(store, &times);
+    const int64_t later[] = {times.next_partitions_ns,  times.next_trim_ns,
+                             times.next_agents_ns,      times.next_network_ns,
+                             times.next_uploads_ns,     times.next_originals_ns,
+                             times.next_tenant_disk_ns, store->disk.next_sizes_mono_ns};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(later); i++) {
+        assert_in_range(later[i] - now_ns, 5 * HEARTH_NS_PER_SEC, 60 * HEARTH_NS_PER_SEC);
+    }
+    assert_int_equal(times.next_disk_ns, 0);
+    close_store(store);
+}
+
+static void measures_the_tables_at_once_where_their_size_is_limited(void **state)
+{
+    (void)state;
+    char url[256];
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.max_disk_bytes = INT64_MAX;
+    struct hearth_store *store = open_fresh(url, &options);
+    struct hearth_housekeeping times;
+
+    hearth_housekeeping_begin(store, &times);
+    assert_int_equal(store->disk.next_sizes_mono_ns, 0);
+    close_store(store);
+}
+
 static struct store_push *push_one(struct hearth_store *store, int64_t ts_ns)
 {
     struct store_push *push = make_push(store, "api", ts_ns, 10, 0);
@@ -98,6 +133,8 @@ static void a_server_that_lives_is_seen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keeps_a_start_quiet_except_for_the_free_space_and_the_settings),
+        cmocka_unit_test(measures_the_tables_at_once_where_their_size_is_limited),
         cmocka_unit_test(trims_settled_batches_and_those_of_the_dead),
         cmocka_unit_test(trims_push_ids_past_the_hour_in_slices),
         cmocka_unit_test(a_server_that_lives_is_seen),
