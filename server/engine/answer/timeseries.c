@@ -5,7 +5,8 @@
  * end; the first also includes time = start - step. Times of profiles are cut to milliseconds
  * first, but a profile after the end is outside of the range even by a nanosecond. The time after
  * the last whole step is left out. Buckets are in pages, so that a long range with a small step
- * costs memory for its points only.
+ * costs memory for its points only; the first one of a group is in the group itself, since a thin
+ * series has no other.
  */
 #include "hearth/base/mem.h"
 
@@ -24,7 +25,9 @@ struct time_bucket {
 };
 
 struct bucket_group {
-    struct time_bucket **pages; /* [n_pages]; NULL: no points */
+    struct time_bucket first;   /* the bucket whose value came first, ... */
+    int64_t first_b;            /* ... its number + 1; 0: no points */
+    struct time_bucket **pages; /* [n_pages], of all other buckets; NULL: there are none */
     int64_t sum;
     size_t n_points;
 };
@@ -73,6 +76,14 @@ static enum hearth_status make_series_groups(struct series_run *run,
     return run->groups != NULL ? HEARTH_OK : HEARTH_FAIL_ARENA(err, arena);
 }
 
+/* The last page is as long as the range needs. */
+static size_t count_page_buckets(const struct series_run *run, size_t page)
+{
+    size_t n = (size_t)run->buckets.n - page * PAGE_BUCKETS;
+
+    return n < PAGE_BUCKETS ? n : PAGE_BUCKETS;
+}
+
 /*
  * Times of profiles are cut to milliseconds, so a bucket ends after the first nanoseconds of its
  * last one.
@@ -84,6 +95,25 @@ int64_t hearth_bucket_end_ns(const struct hearth_buckets *buckets, int64_t b)
                   __builtin_add_overflow(ms, buckets->start_ms + 1, &ms) ||
                   __builtin_mul_overflow(ms, HEARTH_NS_PER_MS, &ns);
     return is_far ? INT64_MAX : ns;
+}
+
+/* The bucket in its page, which is made. NULL: memory was refused. */
+static struct time_bucket *find_paged_bucket(struct series_run *run, struct bucket_group *group,
+                                             int64_t b)
+{
+    struct hearth_arena *arena = run->query->call.arena;
+
+    if (group->pages == NULL) {
+        group->pages = hearth_arena_calloc(arena, run->n_pages, sizeof group->pages[0]);
+    }
+
+    struct time_bucket **page = group->pages == NULL ? NULL : &group->pages[b / PAGE_BUCKETS];
+    if (page != NULL && *page == NULL) {
+        *page = hearth_arena_calloc(arena, count_page_buckets(run, (size_t)(b / PAGE_BUCKETS)),
+                                    sizeof **page);
+    }
+
+    return page == NULL || *page == NULL ? NULL : &(*page)[b % PAGE_BUCKETS];
 }
 
 /* Moves the cursor to the bucket of this time, making its page. */
@@ -107,23 +137,12 @@ static enum hearth_status move_bucket_cursor(struct series_run *run, struct buck
         return HEARTH_OK;
     }
 
-    struct hearth_arena *arena = run->query->call.arena;
-
-    if (group->pages == NULL) {
-        group->pages = hearth_arena_calloc(arena, run->n_pages, sizeof group->pages[0]);
+    if (group->first_b == 0) {
+        group->first_b = b + 1;
     }
 
-    struct time_bucket **page = group->pages == NULL ? NULL : &group->pages[b / PAGE_BUCKETS];
-    if (page != NULL && *page == NULL) {
-        *page = hearth_arena_calloc(arena, PAGE_BUCKETS, sizeof **page);
-    }
-
-    if (page == NULL || *page == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
-    }
-
-    at->bucket = &(*page)[b % PAGE_BUCKETS];
-    return HEARTH_OK;
+    at->bucket = group->first_b == b + 1 ? &group->first : find_paged_bucket(run, group, b);
+    return at->bucket != NULL ? HEARTH_OK : HEARTH_FAIL_ARENA(err, run->query->call.arena);
 }
 
 /* Counts a new point of the cursor's group. */
@@ -314,29 +333,44 @@ static int compare_timeseries(const void *a, const void *b)
     return hearth_labels_cmp(&x->labels, &y->labels);
 }
 
+static void write_series_point(const struct series_run *run, const struct time_bucket *bucket,
+                               int64_t b, struct hearth_timeseries *out)
+{
+    double value = (double)bucket->sum;
+    if (run->spec->average) {
+        value /= (double)bucket->n;
+    }
+
+    out->points[out->n_points++] =
+        (struct hearth_point){run->buckets.start_ms + b * run->buckets.step_ms, value};
+    out->sum += value;
+}
+
+/* Writes the points in order of time; the first bucket of the group takes its place. */
 static void write_series_points(const struct series_run *run, const struct bucket_group *group,
                                 struct hearth_timeseries *out)
 {
-    size_t n = 0;
+    int64_t first = group->first_b - 1;
+    bool is_left = true; /* the first bucket is not written yet */
 
-    for (size_t p = 0; p < run->n_pages; p++) {
-        for (size_t i = 0; group->pages[p] != NULL && i < PAGE_BUCKETS; i++) {
-            const struct time_bucket *bucket = &group->pages[p][i];
-            if (bucket->n == 0) {
+    for (size_t p = 0; group->pages != NULL && p < run->n_pages; p++) {
+        size_t n = group->pages[p] == NULL ? 0 : count_page_buckets(run, p);
+        for (size_t i = 0; i < n; i++) {
+            int64_t b = (int64_t)(p * PAGE_BUCKETS + i);
+            if (group->pages[p][i].n == 0) {
                 continue;
             }
-            double value = (double)bucket->sum;
-            if (run->spec->average) {
-                value /= (double)bucket->n;
+            if (is_left && first < b) {
+                write_series_point(run, &group->first, first, out);
+                is_left = false;
             }
-            int64_t b = (int64_t)(p * PAGE_BUCKETS + i);
-            out->points[n++] =
-                (struct hearth_point){run->buckets.start_ms + b * run->buckets.step_ms, value};
-            out->sum += value;
+            write_series_point(run, &group->pages[p][i], b, out);
         }
     }
 
-    out->n_points = n;
+    if (is_left) {
+        write_series_point(run, &group->first, first, out);
+    }
 }
 
 /* A series and its group, to be sorted together. */
