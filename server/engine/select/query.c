@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MAX_MS (INT64_MAX / HEARTH_NS_PER_MS)
+#define MAX_MS      (INT64_MAX / HEARTH_NS_PER_MS)
+#define SHOWN_NAMES 64
 
 const struct hearth_limits *hearth_query_server_limits(const struct hearth_query_engine *engine)
 {
@@ -371,6 +372,30 @@ static size_t keep_legacy_labels(struct hearth_labels *sets, size_t n)
     return n_sets;
 }
 
+/*
+ * Whether some label cannot be shown. Sets that were projected on the same names share their texts:
+ * each is looked at once.
+ */
+static bool has_other_labels(const struct hearth_labels *sets, size_t n)
+{
+    const char *shown[SHOWN_NAMES] = {NULL};
+
+    for (size_t i = 0; i < n; i++) {
+        for (size_t l = 0; l < sets[i].n; l++) {
+            struct hearth_str name = sets[i].v[l].name;
+            if (shown[l % SHOWN_NAMES] == name.p) {
+                continue;
+            }
+            if (!hearth_label_name_is_legacy(name)) {
+                return true;
+            }
+            shown[l % SHOWN_NAMES] = name.p;
+        }
+    }
+
+    return false;
+}
+
 static int compare_label_sets(const void *a, const void *b)
 {
     return hearth_labels_cmp(a, b);
@@ -398,7 +423,7 @@ enum hearth_status hearth_query_series(const struct hearth_query *query,
         return status;
     }
 
-    if (request->legacy_only && sets.n > 0) {
+    if (request->legacy_only && has_other_labels(sets.v, sets.n)) {
         /* Without labels, sets may have another order and be equal: sort, then merge equals. */
         sets.n = keep_legacy_labels(sets.v, sets.n);
         qsort(sets.v, sets.n, sizeof sets.v[0], compare_label_sets);
