@@ -3,6 +3,7 @@
 #include "hearth/pb/querier/v1/querier.pb-c.h"
 
 #include "handlers.h"
+#include "query/packed_series.h"
 #include "query/query_maps.h"
 #include "query/svc_querier.h"
 #include "rpc/gauges.h"
@@ -303,7 +304,12 @@ HEARTH_UNARY(hearth_svc_select_series, Querier__V1__SelectSeriesRequest,
     struct hearth_timeseries *series;
     size_t n;
     HEARTH_TRY(hearth_query_timeseries(&query, &spec, &series, &n, &rpc->err));
-    HEARTH_RPC_LIST(rpc, &hearth_timeseries_map, series, n, out, series);
+    if (rpc->codec == HEARTH_RPC_JSON || spec.exemplars || spec.span_exemplars) {
+        HEARTH_RPC_LIST(rpc, &hearth_timeseries_map, series, n, out, series);
+    } else {
+        hearth_pack_timeseries(&rpc->packed, series, n);
+        rpc->is_packed = true;
+    }
 
     return HEARTH_OK;
 }

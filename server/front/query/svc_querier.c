@@ -4,6 +4,7 @@
 #include "hearth/pb/querier/v1/querier.pb-c.h"
 
 #include "handlers.h"
+#include "query/packed_series.h"
 #include "rpc/message_map.h"
 #include "rpc/unary.h"
 
@@ -115,7 +116,12 @@ HEARTH_UNARY(hearth_svc_series, Querier__V1__SeriesRequest, Querier__V1__SeriesR
     }
 
     HEARTH_TRY(hearth_query_series(&query, &request, &sets, &n, &rpc->err));
-    HEARTH_RPC_LIST(rpc, &hearth_labels_map, sets, n, out, labels_set);
+    if (rpc->codec == HEARTH_RPC_JSON) {
+        HEARTH_RPC_LIST(rpc, &hearth_labels_map, sets, n, out, labels_set);
+    } else {
+        hearth_pack_label_sets(&rpc->packed, sets, n);
+        rpc->is_packed = true;
+    }
 
     return HEARTH_OK;
 }
