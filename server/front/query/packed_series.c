@@ -1,4 +1,9 @@
-/* packed_series.c -- sizes first, then bytes, in one block of memory (packed_series.h). */
+/*
+ * packed_series.c -- sizes first, then bytes (packed_series.h).
+ *
+ * Series are measured together, sets of labels one by one: their texts are read from memory once
+ * then, and 100,000 sets have 32 MB of them. So their memory is estimated by the first sets.
+ */
 #include "query/packed_series.h"
 
 #include "hearth/base/varint.h"
@@ -15,6 +20,8 @@
 #define VALUE_TAG      0x12 /* LabelPair.value = 2 */
 #define NUMBER_TAG     0x09 /* Point.value = 1, eight bytes */
 #define TIME_TAG       0x10 /* Point.timestamp = 2, a varint */
+
+#define SAMPLED_SETS 256 /* measured before the memory of all is reserved */
 
 /* ---- sizes ---- */
 
@@ -120,23 +127,41 @@ static uint8_t *write_point(uint8_t *at, const struct hearth_point *point)
     return at;
 }
 
-void hearth_pack_label_sets(struct hearth_buf *out, const struct hearth_labels *sets, size_t n)
+/* Room for all sets, if the others are like the first. A refusal is not one of the answer yet. */
+static void reserve_label_sets(struct hearth_buf *out, const struct hearth_labels *sets, size_t n)
 {
-    size_t n_bytes = 0;
+    size_t n_seen = n < SAMPLED_SETS ? n : SAMPLED_SETS, n_bytes = 0;
 
-    assert(out != NULL && (sets != NULL || n == 0));
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n_seen; i++) {
         n_bytes += measure_field(measure_labels(&sets[i]));
     }
 
-    uint8_t *start = (uint8_t *)hearth_buf_reserve(out, n_bytes), *at = start;
-    for (size_t i = 0; start != NULL && i < n; i++) {
-        at = write_field_head(at, LABELS_SET_TAG, measure_labels(&sets[i]));
-        at = write_labels(at, &sets[i]);
+    if (n > n_seen) {
+        n_bytes = n_bytes / n_seen * n;
+        n_bytes += n_bytes / 16;
     }
 
-    assert(start == NULL || at == start + n_bytes);
-    out->n += start == NULL ? 0 : n_bytes;
+    bool had_failed = out->failed;
+    (void)hearth_buf_reserve(out, n_bytes);
+    out->failed = had_failed;
+}
+
+void hearth_pack_label_sets(struct hearth_buf *out, const struct hearth_labels *sets, size_t n)
+{
+    assert(out != NULL && (sets != NULL || n == 0));
+
+    reserve_label_sets(out, sets, n);
+    for (size_t i = 0; i < n; i++) {
+        size_t n_labels = measure_labels(&sets[i]), n_bytes = measure_field(n_labels);
+        uint8_t *start = (uint8_t *)hearth_buf_reserve(out, n_bytes);
+        if (start == NULL) {
+            return;
+        }
+
+        uint8_t *end = write_labels(write_field_head(start, LABELS_SET_TAG, n_labels), &sets[i]);
+        assert(end == start + n_bytes);
+        out->n = (size_t)((char *)end - out->p);
+    }
 }
 
 void hearth_pack_timeseries(struct hearth_buf *out, const struct hearth_timeseries *series,

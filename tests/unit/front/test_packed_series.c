@@ -74,6 +74,34 @@ static void label_sets_are_the_bytes_of_protobuf_c(void **state)
     }
 }
 
+static void large_sets_before_small_ones_need_no_more_memory_than_they_have(void **state)
+{
+    (void)state;
+    enum {
+        LARGE = 256,
+        ALL = 3000
+    };
+    static struct hearth_labels sets[ALL];
+    size_t n_bytes[2];
+
+    memset(g_long, 'z', sizeof g_long);
+    for (size_t i = 0; i < ALL; i++) {
+        sets[i] = i < LARGE ? (struct hearth_labels){g_labels, 4}
+                            : (struct hearth_labels){g_labels + 3, 1};
+    }
+
+    /* Once without a limit, then with one that fits exactly. */
+    for (int i = 0; i < 2; i++) {
+        struct hearth_buf packed;
+        hearth_buf_init(&packed, i == 0 ? 0 : n_bytes[0]);
+        hearth_pack_label_sets(&packed, sets, ALL);
+        assert_false(hearth_buf_failed(&packed));
+        n_bytes[i] = packed.n;
+        hearth_buf_release(&packed);
+    }
+    assert_int_equal(n_bytes[0], n_bytes[1]);
+}
+
 static void series_are_the_bytes_of_protobuf_c(void **state)
 {
     (void)state;
@@ -114,6 +142,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(label_sets_are_the_bytes_of_protobuf_c, set_up, tear_down),
+        cmocka_unit_test(large_sets_before_small_ones_need_no_more_memory_than_they_have),
         cmocka_unit_test_setup_teardown(series_are_the_bytes_of_protobuf_c, set_up, tear_down),
         cmocka_unit_test(an_answer_beyond_its_memory_is_refused_as_a_whole),
     };
