@@ -1,4 +1,4 @@
-"""selftest.py -- the lints of layers, rooms and functions report breaches: each is given a small tree that has some."""
+"""selftest.py -- the lints of layers, rooms, functions and placement report breaches: each is given a small tree that has some."""
 
 import pathlib
 import subprocess
@@ -8,6 +8,7 @@ import unittest
 
 import functions
 import layers
+import placement
 import proofs
 import rooms
 from layer_table import Table
@@ -189,6 +190,47 @@ class Proofs(unittest.TestCase):
         self.assertEqual(self.missing("`base/` | nothing"), ["threat-model.md: no test proves: x"])
         self.assertEqual(self.missing("`base/` | `test_a`", "`tests/integration/test_{a,c}.py`"),
                          ["testing.md: there is no tests/integration/test_c.py"])
+
+
+class Placement(unittest.TestCase):
+    SETS = "HEARTH_PLACED(profile, DATA)\nHEARTH_PLACED(service, CATALOGUE)\nHEARTH_PLACED(migration, CATALOGUE)\n"
+    TABLE = "| table | set | key | one row per | grows with | trimmed |\n|---|\n| `profile` | data |\n| `service`, `migration` | catalogue |\n"
+    FIRST = "CREATE TABLE hearth_data.service (service_id int4 PRIMARY KEY);\nCREATE TABLE hearth_data.profile (service_id int4);\n"
+
+    def complaints_about(self, later="", sets=SETS, table=TABLE):
+        with tempfile.TemporaryDirectory() as root:
+            folder = pathlib.Path(root, "sql")
+            folder.mkdir()
+            files = {"placement.def": sets, "README.md": table, "0001_a.sql": self.FIRST, "0024_b.sql": later}
+            for name, text in files.items():
+                (folder / name).write_text(text)
+            return list(placement.check(pathlib.Path(root)))
+
+    def test_tables_that_are_placed_are_allowed(self):
+        self.assertEqual(self.complaints_about(), [])
+
+    def test_a_table_that_is_not_placed_is_reported(self):
+        self.assertEqual(self.complaints_about("CREATE TABLE hearth_data.fresh (a int4);"),
+                         ["fresh: placement.def says None, sql/README.md None"])
+        self.assertEqual(self.complaints_about(table=self.TABLE.replace("| data |", "| catalogue |")),
+                         ["profile: placement.def says DATA, sql/README.md CATALOGUE"])
+        self.assertEqual(self.complaints_about(sets=self.SETS + "HEARTH_PLACED(gone, DATA)\n"),
+                         ["no migration makes gone, which placement.def or sql/README.md names"])
+
+    def test_what_a_distributed_table_does_not_allow_is_reported(self):
+        for later, what in (
+            ("ALTER TABLE hearth_data.service ALTER a SET STORAGE EXTERNAL;", "alters the storage of a column"),
+            ("ALTER SEQUENCE hearth_data.s RESTART;", "alters a sequence"),
+            ("CREATE TRIGGER t BEFORE INSERT ON hearth_data.service EXECUTE FUNCTION f();", "makes a trigger"),
+            ("ALTER TABLE hearth_data.profile ADD FOREIGN KEY (a) REFERENCES hearth_data.service;",
+             "makes a foreign key that touches a data table"),
+            ("ALTER TABLE hearth_data.service ADD b int4 REFERENCES hearth_data.profile;",
+             "makes a foreign key that touches a data table"),
+            ("CREATE UNIQUE INDEX i ON hearth_data.profile (ts);", "a key of profile without service_id: (ts)"),
+        ):
+            with self.subTest(later=later):
+                self.assertEqual(self.complaints_about("-- a comment; with SET STORAGE\n" + later), ["sql/0024_b.sql: " + what])
+        self.assertEqual(self.complaints_about("ALTER TABLE hearth_data.service ADD b int4 REFERENCES hearth_data.service;"), [])
 
 
 if __name__ == "__main__":
