@@ -35,6 +35,8 @@ HEARTHD = os.environ.get("HEARTHD", str(ROOT / "build/bin/hearthd"))
 HEARTH = os.environ.get("HEARTH", str(pathlib.Path(HEARTHD).with_name("hearth")))
 SHARED = pathlib.Path(os.environ.get("HEARTH_SHARED_DATA", ROOT.parent / "shared" / "data"))
 TEST_ROOT = os.environ.get("HEARTH_TEST_ROOT")
+# The library that records the statements of each hearthd (tests/lib/record_statements.c), if CTest has one.
+RECORDER = os.environ.get("HEARTH_TEST_RECORDER")
 
 PUSH = "push.v1.PusherService/Push"
 
@@ -81,6 +83,23 @@ def server_environment(extra=None):
     # The client has contexts and answers for completion there. Not even root can make folders below it.
     kept["XDG_CONFIG_HOME"] = kept["XDG_CACHE_HOME"] = "/dev/null"
     return {**kept, **(extra or {})}
+
+
+def recording():
+    """The variables of a hearthd that records its statements, one file for each test module; test_placement.py reads them."""
+    if not RECORDER:
+        return {}
+    path = pathlib.Path(RECORDER).parent / "statements" / pathlib.Path(sys.argv[-1]).stem
+    if path not in recorded:
+        path.parent.mkdir(exist_ok=True)
+        path.unlink(missing_ok=True)
+        path.touch()
+        os.chmod(path, 0o666)  # for a hearthd of another user
+        recorded.add(path)
+    return {"LD_PRELOAD": RECORDER, "STATEMENTS_FILE": str(path)}
+
+
+recorded = set()
 
 
 def now_ms():
@@ -135,7 +154,7 @@ class Server(Questions):
         self.log_from = os.path.getsize(self.log_path) if os.path.exists(self.log_path) else 0
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                arguments + self.options, stderr=log, stdout=log, env=server_environment(self.env)
+                arguments + self.options, stderr=log, stdout=log, env=server_environment({**recording(), **self.env})
             )
         atexit.register(self.kill)
         self.port = self._listening_port()

@@ -1,0 +1,201 @@
+"""No statement of hearthd names both catalogue and data: each can be prepared where only one of the two sets is.
+
+The statements are those that the integration tests of this build recorded under CTest since hearthd was built
+(record_statements.c), and those of a server with a little of everything. Statements that cannot be prepared (COPY,
+LOCK, ALTER) are judged by the tables that they name.
+"""
+
+import os
+import pathlib
+import re
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("HEARTHD", ROOT / "build/bin/hearthd")).parents[1]
+os.environ.setdefault("HEARTH_TEST_RECORDER", str(BUILD / "tests/record_statements.so"))
+
+import schema_dump  # noqa: E402
+from server import HEARTHD, RECORDER, Cluster, note, now_ms, sql  # noqa: E402
+
+sys.path.insert(0, str(ROOT / "tests/lint"))
+import placement  # noqa: E402
+
+SETS = placement.placement(ROOT)
+HOUR = 3_600_000
+PREPARABLE = re.compile(r"\s*(?:SELECT|WITH|INSERT|UPDATE|DELETE|VALUES|TABLE|\()", re.I)
+PLANTED = "SELECT 1 FROM hearth_data.profile JOIN hearth_data.service USING (service_id)"
+
+# A piece of each statement that still names both sets, where it stands and what it asks. The list only becomes shorter.
+EXCEPTIONS = {
+    "NO SCROLL CURSOR FOR SELECT p.* FROM (SELECT series_id FROM":
+        "store/build/compact.c: the rows of an hour, by the series of the catalogue",
+    "SELECT p.* FROM (SELECT series_id FROM hearth_data.series": "store/read/stored_rows.c: the same",
+    "DELETE FROM hearth_data.dict_chunk WHERE service_id =":
+        "store/build/erase_step.c: a service that has no series left",
+    "SELECT FROM hearth_data.series WHERE service_id =": "store/build/erase_step.c: the same",
+    "SELECT t.service_id, t.erasure_id, t.from_ts": "store/build/erase_step.c: the oldest tombstone",
+    "UPDATE hearth_data.erasure SET done_at": "store/build/erase_step.c: the last tombstone of a deletion",
+    "DELETE FROM hearth_data.ingest_batch WHERE writer_id IN":
+        "store/housekeeping.c: rows of servers that have ended",
+    "DELETE FROM hearth_data.profile_late WHERE service_id = ANY (ARRAY(SELECT":
+        "store/build/retention_step.c: services of a tenant",
+    "coalesce(r.built_to, -1) <": "store/build/retention_step.c: days that are built",
+    "AND NOT EXISTS (SELECT FROM hearth_data.service WHERE":
+        "store/build/retention_sweep.c: the state of removed services",
+    "EXISTS (SELECT FROM hearth_data.service s WHERE s.service_id = r.service_id)":
+        "store/tasks/agents_expire.c: the same",
+    "(SELECT FROM hearth_data.span_group x": "store/catalog/services.h: services that spans need",
+    "INSERT INTO hearth_data.roll_state": "store/build/roll_close.c: services without a watermark",
+    "hearth_data.service LEFT JOIN hearth_data.roll_state":
+        "store/build/roll_close.c, background_state.c: the same",
+    "UPDATE hearth_data.roll_state r SET built_to = watermark":
+        "store/build/roll_close.c: services without profiles",
+    "SELECT service_id, built_to, watermark, compacted_to, hour":
+        "store/build/roll_close.c: services to build",
+    "SELECT r.service_id, r.compacted_to, r.reach, t.name": "store/build/compact.c: services to compact",
+    "r.compacted_to IS NULL OR": "store/build/compact_days.c: days that are compacted",
+    "(SELECT expires_at > now() FROM hearth_data.lease": "store/doctor.c: the backlog",
+    "INSERT INTO hearth_data.span_group": "sql/queries/insert_span_groups.sql: services with trace tasks",
+    "SELECT g.service_id, s.name, g.instance": "store/spans/span_reads.c: names of services",
+    "SELECT r.task_id, r.segment_id,": "sql/queries/count_segment_snapshots.sql: instances of segments",
+    "SELECT r.task_id, r.target, r.what": "store/tasks/task_facts.c: instances of segments",
+    "SELECT t.task_id, d.target, (g.endpoint":
+        "store/tasks/task_facts.c: requests of a task without snapshots",
+    "WITH size AS MATERIALIZED": "sql/queries/select_service_disk.sql: sizes of all tables",
+}
+# Tables whose policy reads the other set.
+EXCEPTED_POLICIES = {"hearth_data.span_group": "looks for the service, as the catalogue's tables do"}
+
+# The error of a statement on the current database, '' if it can be prepared.
+TRY_TO_PREPARE = """CREATE FUNCTION public.try_to_prepare(statement text, types text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE 'PREPARE tried' || coalesce('(' || (
+        SELECT string_agg(CASE o WHEN '0' THEN 'unknown' ELSE o::oid::regtype::text END, ', ' ORDER BY n)
+        FROM regexp_split_to_table(nullif(types, ''), ',') WITH ORDINALITY AS t (o, n)) || ')', '')
+        || ' AS ' || statement;
+    DEALLOCATE tried;
+    RETURN '';
+EXCEPTION WHEN OTHERS THEN
+    RETURN SQLSTATE || ' ' || replace(SQLERRM, E'\\n', ' ');
+END $$"""
+
+
+def table_of(name):
+    """Of a leaf the table that it is a leaf of; leaves that are about to be dropped have a prefix."""
+    found = re.fullmatch(r"(?:leaving_)?(\w+?)(?:_\d{8})?", name)
+    return found.group(1) if found and found.group(1) in SETS else name
+
+
+def split(script):
+    """The statements of a script. Neither literals nor comments of hearthd's scripts hold anything but plain text."""
+    return [one.strip() for one in re.findall(r"(?:[^;']|'(?:[^']|'')*')+", script) if one.strip()]
+
+
+def recorded():
+    """{(statement, types)} of the records that were made since hearthd was built; leaves are replaced by their tables."""
+    built = os.stat(HEARTHD).st_mtime
+    migrations = [path.read_text() for path in (ROOT / "sql").glob("[0-9]*.sql")]  # make both sets
+    found = {}
+    for path in sorted(pathlib.Path(RECORDER).parent.glob("statements/*")):
+        if path.stat().st_mtime < built:
+            continue
+        fields = path.read_bytes().decode(errors="replace").split("\0")
+        for types, text in zip(fields[0::2], fields[1::2]):
+            if any(migration in text for migration in migrations):
+                continue
+            for one in split(text):
+                one = re.sub(r"\b(hearth_data\.)(\w+)", lambda m: m[1] + table_of(m[2]), one)
+                found.setdefault((re.sub(r"\d{4,}", "0000", one), types), one)
+    return {(text, types) for (_, types), text in found.items()}
+
+
+def quoted(text):
+    return "'" + text.replace("'", "''") + "'"
+
+
+class Placement(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster()
+        end = now_ms() // HOUR * HOUR
+        server = schema_dump.fill(cls.cluster, end - 8 * HOUR, end)
+        for method, request in schema_dump.questions(end - 8 * HOUR, end - 1):
+            server.connect(method, request)
+        server.stop()
+        cls.urls = {}
+        for kept in ("CATALOGUE", "DATA"):
+            name = kept.lower()
+            sql(cls.cluster.url(), "CREATE DATABASE copy_of_%s TEMPLATE postgres" % name)
+            cls.urls[kept] = cls.cluster.url("copy_of_" + name)
+            sql(cls.urls[kept], TRY_TO_PREPARE)
+            dropped = ", ".join("hearth_data." + table for table, placed in SETS.items() if placed != kept)
+            sql(cls.urls[kept], "SET client_min_messages = error; DROP TABLE %s CASCADE" % dropped)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.stop()
+
+    def mixed(self, statements):
+        """{statement: why} for those that belong to neither set. Types are decimal OIDs with commas between them."""
+        asked = [one for one in statements if PREPARABLE.match(one[0])]
+        errors = []
+        for url in self.urls.values():
+            rows = ", ".join("(%d, %s, %s)" % (i, quoted(text), quoted(types)) for i, (text, types) in enumerate(asked))
+            found = sql(url, "SELECT public.try_to_prepare(v.s, v.t) FROM (VALUES %s) v (i, s, t) ORDER BY i" % rows)
+            errors.append([row[0] for row in found])
+        out = {text: " / ".join(both) for (text, _), both in zip(asked, zip(*errors)) if all(both)}
+        for text, _ in statements:
+            sets = {SETS[name] for name in placement.tables_of(text) if name in SETS}
+            if not PREPARABLE.match(text) and len(sets) > 1:
+                out[text] = "names both sets"
+        return out
+
+    def test_no_statement_names_both_sets(self):
+        statements = recorded()
+        note("%d statements are checked" % len(statements))
+        # The recorder works: a commit writes these.
+        texts = [text for text, _ in statements]
+        for begin in ("INSERT INTO hearth_data.ingest_batch", "COPY hearth_data.profile"):
+            self.assertTrue(any(text.startswith(begin) for text in texts), begin)
+        mixed = self.mixed(statements)
+        wrong = ["%s\n    %s" % (text, why) for text, why in mixed.items() if not any(piece in text for piece in EXCEPTIONS)]
+        self.assertFalse(wrong, "%d statements belong to neither set:\n%s" % (len(wrong), "\n".join(sorted(wrong))))
+
+    def test_a_statement_that_names_both_sets_is_found(self):
+        planted = {
+            (PLANTED, ""), ("LOCK TABLE hearth_data.profile, hearth_data.service", ""),
+            ("INSERT INTO hearth_data.span_group (service_id) SELECT service_id FROM hearth_data.task WHERE kind = $1", "23"),
+        }
+        sound = {
+            ("SELECT 1 FROM hearth_data.profile p JOIN hearth_data.segment USING (service_id) WHERE p.ts < $1", "20"),
+            ("SELECT 1 FROM hearth_data.service, unnest($1)", "1007"), ("LOCK TABLE hearth_data.profile", ""),
+        }
+        self.assertEqual(set(self.mixed(planted | sound)), {text for text, _ in planted})
+
+    def test_no_function_names_both_sets(self):
+        rows = sql(
+            self.urls["DATA"],
+            "SELECT proname, array_to_string(ARRAY("
+            "SELECT m[1] FROM regexp_matches(prosrc, 'hearth_data\\.(\\w+)', 'g') m), ' ')"
+            " FROM pg_proc WHERE pronamespace = 'hearth_data'::regnamespace",
+        )
+        self.assertIn("enter_tenants", [name for name, _ in rows])
+        for name, tables in rows:
+            self.assertLessEqual(len({SETS[table] for table in tables.split() if table in SETS}), 1, name)
+
+    def test_no_policy_of_a_table_reads_the_other_set(self):
+        rows = sql(
+            self.cluster.url(),
+            "SELECT polrelid::regclass::text, regexp_replace(pg_get_expr(polqual, polrelid), '\\s+', ' ', 'g')"
+            " FROM pg_policy"
+            " WHERE polrelid::regclass::text LIKE 'hearth_data.%'",
+        )
+        self.assertGreater(len(rows), 40)
+        for table, condition in rows:
+            sets = {SETS[name] for name in placement.tables_of(table + " " + condition) if name in SETS}
+            self.assertEqual(len(sets) > 1, table in EXCEPTED_POLICIES, "%s: %s" % (table, condition))
+
+
+if __name__ == "__main__":
+    unittest.main()
