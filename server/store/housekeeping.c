@@ -42,6 +42,7 @@
 #include "pg/clocks.h"
 #include "pg/disk.h"
 #include "pg/partitions.h"
+#include "pg/pg_rows.h"
 #include "pg/store_state.h"
 #include "policies/store_monitors.h"
 #include "spans/snapshots_expire.h"
@@ -86,6 +87,43 @@ static enum hearth_status run_with_numbers(struct hearth_pg *pg, const char *sql
     return status;
 }
 
+/* Delete the batches of servers that have ended. Usually no other server has any. */
+static enum hearth_status trim_ended_batches(const struct hearth_store *store, struct hearth_pg *pg,
+                                             struct hearth_arena *arena, struct hearth_err *err)
+{
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, arena);
+    hearth_pg_param_i32(&params, store->batch_writer_id);
+
+    struct hearth_pg_query query = {.sql = "SELECT DISTINCT writer_id FROM hearth_data.ingest_batch"
+                                           " WHERE writer_id <> $1",
+                                    .params = &params,
+                                    .type = &hearth_i32_rows,
+                                    .arena = arena};
+    int32_t *writers = NULL;
+    size_t n = 0;
+    HEARTH_TRY(hearth_pg_select(pg, &query, &writers, &n, NULL, err));
+    if (n == 0) {
+        return HEARTH_OK;
+    }
+
+    /* Those of them that have ended. */
+    hearth_pg_params_init(&params, arena);
+    hearth_pg_param_i32_array(&params, writers, n);
+    query.sql = "SELECT writer_id FROM hearth_data.writer WHERE writer_id = ANY ($1)"
+                " AND seen_at < now() - interval '1 day'";
+    HEARTH_TRY(hearth_pg_select(pg, &query, &writers, &n, NULL, err));
+    if (n == 0) {
+        return HEARTH_OK;
+    }
+
+    hearth_pg_params_init(&params, arena);
+    hearth_pg_param_i32_array(&params, writers, n);
+
+    return hearth_pg_exec(pg, "DELETE FROM hearth_data.ingest_batch WHERE writer_id = ANY ($1)",
+                          &params, NULL, NULL, NULL, err);
+}
+
 static enum hearth_status trim_batches(struct hearth_store *store, struct hearth_pg *pg,
                                        struct hearth_err *err)
 {
@@ -102,12 +140,12 @@ static enum hearth_status trim_batches(struct hearth_store *store, struct hearth
         pg, "DELETE FROM hearth_data.ingest_batch WHERE writer_id = $1 AND seq < $2", numbers, 2,
         err));
 
-    /* Servers that have ended. */
-    return run_with_numbers(
-        pg,
-        "DELETE FROM hearth_data.ingest_batch WHERE writer_id IN (SELECT writer_id FROM"
-        " hearth_data.writer WHERE seen_at < now() - interval '1 day' AND writer_id <> $1)",
-        numbers, 1, err);
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    enum hearth_status status = trim_ended_batches(store, pg, &arena, err);
+    hearth_arena_release(&arena);
+
+    return status;
 }
 
 static enum hearth_status trim_push_ids(struct hearth_pg *pg, struct hearth_err *err)

@@ -20,6 +20,7 @@
 #include "build/retention.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
+#include "pg/pg_rows.h"
 #include "pg/store_state.h"
 
 #include <assert.h>
@@ -341,11 +342,42 @@ static enum hearth_status drop_leaves(struct pass *pass, bool *ret_more, struct 
 
 /* ---- rows of tenants with a shorter retention ---- */
 
+/* Runs a statement with $1 = the services of a tenant, in a transaction. */
+static enum hearth_status run_on_services(struct pass *pass, const struct tenant *tenant,
+                                          const char *sql, struct hearth_err *err)
+{
+    struct hearth_builder *builder = pass->builder;
+    HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+
+    /* List the services. */
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &arena);
+    hearth_pg_param_i32(&params, tenant->tenant_id);
+    const struct hearth_pg_query query = {
+        .sql = "SELECT service_id FROM hearth_data.service WHERE tenant_id = $1",
+        .params = &params,
+        .type = &hearth_i32_rows,
+        .arena = &arena};
+    int32_t *services = NULL;
+    size_t n = 0;
+    HEARTH_TRY(hearth_pg_select(&builder->pg, &query, &services, &n, NULL, err));
+    if (n == 0) {
+        return HEARTH_OK;
+    }
+
+    hearth_pg_params_init(&params, &arena);
+    hearth_pg_param_i32_array(&params, services, n);
+    HEARTH_TRY(hearth_builder_begin(builder, err));
+    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, &params, NULL, NULL, NULL, err));
+
+    return hearth_builder_commit(builder, err);
+}
+
 /* Deletes the expired rows of a tenant's day, in a transaction. */
 static enum hearth_status delete_day(struct pass *pass, const struct tenant *tenant, size_t table,
                                      int32_t day, struct hearth_err *err)
 {
-    struct hearth_builder *builder = pass->builder;
     int64_t unit_ns = TABLES[table].unit_ns;
     int64_t cutoff = cutoff_ns(pass, kept_ns(&tenant->retention, TABLES[table].by));
     int64_t end_ns = (day + 1) * HEARTH_NS_PER_DAY, last_ns = cutoff - TABLES[table].length_ns;
@@ -354,39 +386,30 @@ static enum hearth_status delete_day(struct pass *pass, const struct tenant *ten
 
     char sql[512];
     (void)snprintf(sql, sizeof sql,
-                   "DELETE FROM hearth_data.%s WHERE service_id = ANY (ARRAY(SELECT service_id FROM"
-                   " hearth_data.service WHERE tenant_id = %" PRId32 ")) AND %s >= %" PRId64
+                   "DELETE FROM hearth_data.%s WHERE service_id = ANY ($1) AND %s >= %" PRId64
                    " AND %s < %" PRId64 " AND %s * %" PRId64 "::int8 <= %" PRId64,
-                   TABLES[table].name, tenant->tenant_id, TABLES[table].key,
-                   day * HEARTH_NS_PER_DAY / unit_ns, TABLES[table].key, end_ns / unit_ns,
-                   TABLES[table].key, unit_ns, last_ns);
+                   TABLES[table].name, TABLES[table].key, day * HEARTH_NS_PER_DAY / unit_ns,
+                   TABLES[table].key, end_ns / unit_ns, TABLES[table].key, unit_ns, last_ns);
 
-    HEARTH_TRY(hearth_builder_begin(builder, err));
-    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, NULL, NULL, err));
-
-    return hearth_builder_commit(builder, err);
+    return run_on_services(pass, tenant, sql, err);
 }
 
 /* Deletes late profiles past their retention: folding them would be wasted. */
 static enum hearth_status delete_late(struct pass *pass, const struct tenant *tenant,
                                       struct hearth_err *err)
 {
-    struct hearth_builder *builder = pass->builder;
     int64_t cutoff = cutoff_ns(pass, kept_ns(&tenant->retention, BY_ALL));
     if (cutoff == INT64_MIN) {
         return HEARTH_OK;
     }
 
-    char sql[320];
-    (void)snprintf(sql, sizeof sql,
-                   "DELETE FROM hearth_data.profile_late WHERE service_id = ANY (ARRAY(SELECT"
-                   " service_id FROM hearth_data.service WHERE tenant_id = %" PRId32
-                   ")) AND ts < %" PRId64,
-                   tenant->tenant_id, cutoff);
-    HEARTH_TRY(hearth_builder_begin(builder, err));
-    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, NULL, NULL, err));
+    char sql[128];
+    (void)snprintf(
+        sql, sizeof sql,
+        "DELETE FROM hearth_data.profile_late WHERE service_id = ANY ($1) AND ts < %" PRId64,
+        cutoff);
 
-    return hearth_builder_commit(builder, err);
+    return run_on_services(pass, tenant, sql, err);
 }
 
 /*

@@ -72,6 +72,36 @@ static enum hearth_status find_without_hours(struct hearth_prune *prune, int32_t
 }
 
 /*
+ * Deletes the roll_state of a service that is gone and has no deletion left, in a transaction of
+ * its own: in the order of locks, roll_state precedes the clock. A service that is gone does not
+ * return under its id.
+ */
+static enum hearth_status forget_state(struct hearth_builder *builder, int32_t service_id,
+                                       struct hearth_err *err)
+{
+    char sql[256];
+    PGresult *result = NULL;
+    (void)snprintf(sql, sizeof sql, "SELECT FROM hearth_data.service WHERE service_id = %" PRId32,
+                   service_id);
+    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
+    bool is_gone = PQntuples(result) == 0;
+    PQclear(result);
+    if (!is_gone) {
+        return HEARTH_OK;
+    }
+
+    (void)snprintf(sql, sizeof sql,
+                   "DELETE FROM hearth_data.roll_state WHERE service_id = %" PRId32
+                   " AND NOT EXISTS (SELECT FROM hearth_data.tombstone WHERE service_id = %" PRId32
+                   ")",
+                   service_id, service_id);
+    HEARTH_TRY(hearth_builder_begin(builder, err));
+    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, NULL, NULL, err));
+
+    return hearth_builder_commit(builder, err);
+}
+
+/*
  * Removes the series that still have no hour, and the roll_state of a service that is gone then and
  * has no deletion left.
  */
@@ -93,7 +123,6 @@ static enum hearth_status remove_series(struct hearth_builder *builder, struct h
 
     /* Remove the series that still have no hour. */
     size_t n_gone = 0;
-    char sql[256];
     HEARTH_TRY(hearth_builder_begin(builder, err));
     HEARTH_TRY(hearth_prune_lock(prune, err));
     HEARTH_TRY(hearth_prune_series(prune, service_ids, series_ids, n, &n_gone, err));
@@ -106,17 +135,7 @@ static enum hearth_status remove_series(struct hearth_builder *builder, struct h
     HEARTH_LOG(HEARTH_LOG_INFO, "builder", "removed series that have no profiles left", "service",
                hearth_log_i64(service_id), "series", hearth_log_i64((int64_t)n_gone), NULL);
 
-    /* In a transaction of its own: in the order of locks, roll_state precedes the clock. */
-    HEARTH_TRY(hearth_builder_begin(builder, err));
-    (void)snprintf(sql, sizeof sql,
-                   "DELETE FROM hearth_data.roll_state WHERE service_id = %" PRId32
-                   " AND NOT EXISTS (SELECT FROM hearth_data.service WHERE service_id = %" PRId32
-                   ") AND NOT EXISTS (SELECT FROM hearth_data.tombstone WHERE service_id = %" PRId32
-                   ")",
-                   service_id, service_id, service_id);
-    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, NULL, NULL, err));
-
-    return hearth_builder_commit(builder, err);
+    return forget_state(builder, service_id, err);
 }
 
 /* Removes the ended series of a service. */

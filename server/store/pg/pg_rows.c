@@ -11,6 +11,8 @@
 
 static const struct hearth_column i64_columns[] = {{HEARTH_COLUMN_I64, 0, 0}};
 const struct hearth_row_type hearth_i64_rows = HEARTH_ROW_TYPE(i64_columns, int64_t);
+static const struct hearth_column i32_columns[] = {{HEARTH_COLUMN_I32, 0, 0}};
+const struct hearth_row_type hearth_i32_rows = HEARTH_ROW_TYPE(i32_columns, int32_t);
 
 /* Destination and type of rows. */
 struct row_target {

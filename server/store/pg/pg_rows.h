@@ -83,8 +83,9 @@ struct hearth_row_type {
         columns, HEARTH_ARRAY_LEN(columns), sizeof(type) \
     }
 
-/* One int8 column, stored in an int64_t. */
+/* One int8 column, stored in an int64_t; one int4 column, in an int32_t. */
 extern const struct hearth_row_type hearth_i64_rows;
+extern const struct hearth_row_type hearth_i32_rows;
 
 /* ---- one statement ---- */
 

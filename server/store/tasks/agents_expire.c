@@ -42,9 +42,6 @@ static const char SQL_INSTANCES[] =
     " DELETE FROM hearth_data.instance i USING old"
     " WHERE i.instance_id = old.instance_id RETURNING i.service_id";
 
-static const struct hearth_column service_id_columns[] = {{HEARTH_COLUMN_I32, 0, 0}};
-static const struct hearth_row_type service_id_rows = HEARTH_ROW_TYPE(service_id_columns, int32_t);
-
 /* One round of deletions. */
 struct agents_expiry {
     struct hearth_pg *pg;
@@ -63,7 +60,7 @@ static enum hearth_status delete_agents_slice(struct agents_expiry *expiry, cons
     hearth_pg_param_i64(&params, SLICE_ROWS);
 
     const struct hearth_pg_query query = {
-        .sql = sql, .params = &params, .type = &service_id_rows, .arena = &expiry->arena};
+        .sql = sql, .params = &params, .type = &hearth_i32_rows, .arena = &expiry->arena};
     return hearth_pg_select(expiry->pg, &query, ret_services, ret_n, NULL, err);
 }
 
@@ -90,6 +87,38 @@ static enum hearth_status delete_services_in_transaction(struct hearth_pg *pg,
     HEARTH_TRY(hearth_pg_exec(pg, "DELETE" UNUSED_SERVICES, services, NULL, NULL, NULL, err));
 
     return hearth_pg_script(pg, "COMMIT", NULL, err);
+}
+
+/*
+ * Deletes the state of those of the services that are gone: ids are not used again. In another
+ * transaction than the services, because roll_state is locked before the clock.
+ */
+static enum hearth_status delete_states(struct agents_expiry *expiry,
+                                        const struct hearth_pg_params *services,
+                                        struct hearth_err *err)
+{
+    const struct hearth_pg_query query = {
+        .sql = "SELECT u.service_id FROM unnest($1::int4[]) u (service_id) WHERE NOT EXISTS (SELECT"
+               " FROM hearth_data.service s WHERE s.service_id = u.service_id)",
+        .params = services,
+        .type = &hearth_i32_rows,
+        .arena = &expiry->arena};
+    int32_t *gone = NULL;
+    size_t n = 0;
+    HEARTH_TRY(hearth_pg_select(expiry->pg, &query, &gone, &n, NULL, err));
+    if (n == 0) {
+        return HEARTH_OK;
+    }
+
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &expiry->arena);
+    hearth_pg_param_i32_array(&params, gone, n);
+
+    return hearth_pg_exec(expiry->pg,
+                          "DELETE FROM hearth_data.roll_state r WHERE service_id = ANY ($1) AND NOT"
+                          " EXISTS (SELECT FROM hearth_data.tombstone t WHERE t.service_id ="
+                          " r.service_id)",
+                          &params, NULL, NULL, NULL, err);
 }
 
 /* Deletes those of the n services that have neither series nor instances. */
@@ -119,13 +148,7 @@ static enum hearth_status delete_unused_services(struct agents_expiry *expiry,
     hearth_pg_rollback(pg);
     HEARTH_TRY(status);
 
-    /* Delete their state in another transaction: roll_state is locked before the clock. */
-    return hearth_pg_exec(pg,
-                          "DELETE FROM hearth_data.roll_state r WHERE service_id = ANY ($1) AND NOT"
-                          " EXISTS (SELECT FROM hearth_data.service s WHERE s.service_id ="
-                          " r.service_id) AND NOT EXISTS (SELECT FROM hearth_data.tombstone t WHERE"
-                          " t.service_id = r.service_id)",
-                          &services, NULL, NULL, NULL, err);
+    return delete_states(expiry, &services, err);
 }
 
 /* *ret_more: a full slice was deleted, there may be more rows. */
