@@ -31,20 +31,7 @@ EXCEPTIONS = {
     "NO SCROLL CURSOR FOR SELECT p.* FROM (SELECT series_id FROM":
         "store/build/compact.c: the rows of an hour, by the series of the catalogue",
     "SELECT p.* FROM (SELECT series_id FROM hearth_data.series": "store/read/stored_rows.c: the same",
-    "DELETE FROM hearth_data.dict_chunk WHERE service_id =":
-        "store/build/erase_step.c: a service that has no series left",
-    "SELECT FROM hearth_data.series WHERE service_id =": "store/build/erase_step.c: the same",
-    "SELECT t.service_id, t.erasure_id, t.from_ts": "store/build/erase_step.c: the oldest tombstone",
-    "UPDATE hearth_data.erasure SET done_at": "store/build/erase_step.c: the last tombstone of a deletion",
-    "DELETE FROM hearth_data.ingest_batch WHERE writer_id IN":
-        "store/housekeeping.c: rows of servers that have ended",
-    "DELETE FROM hearth_data.profile_late WHERE service_id = ANY (ARRAY(SELECT":
-        "store/build/retention_step.c: services of a tenant",
     "coalesce(r.built_to, -1) <": "store/build/retention_step.c: days that are built",
-    "AND NOT EXISTS (SELECT FROM hearth_data.service WHERE":
-        "store/build/retention_sweep.c: the state of removed services",
-    "EXISTS (SELECT FROM hearth_data.service s WHERE s.service_id = r.service_id)":
-        "store/tasks/agents_expire.c: the same",
     "(SELECT FROM hearth_data.span_group x": "store/catalog/services.h: services that spans need",
     "INSERT INTO hearth_data.roll_state": "store/build/roll_close.c: services without a watermark",
     "hearth_data.service LEFT JOIN hearth_data.roll_state":

@@ -25,6 +25,7 @@
 #include "build/reach.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
+#include "pg/pg_rows.h"
 #include "pg/store_state.h"
 
 #include <assert.h>
@@ -322,25 +323,46 @@ static enum hearth_status request_rebuild(struct hearth_erase_work *work, struct
     return exec_plain(work->builder, sql, err);
 }
 
-/* Deletes the symbols and the state of a service that has no series left. */
+/* Runs a query without parameters. *ret: it has rows. */
+static enum hearth_status query_has_rows(struct hearth_erase_work *work, const char *sql, bool *ret,
+                                         struct hearth_err *err)
+{
+    PGresult *rows = NULL;
+    HEARTH_TRY(hearth_pg_exec(&work->builder->pg, sql, NULL, NULL, &rows, NULL, err));
+    *ret = PQntuples(rows) > 0;
+    PQclear(rows);
+
+    return HEARTH_OK;
+}
+
+/*
+ * Deletes the symbols and the state of a service that has no series left.
+ *
+ * A series is committed before its symbols. So the catalogue is asked again after the deletion: if
+ * there is no series even then, no symbol that was deleted belongs to a new one.
+ */
 static enum hearth_status forget_service(struct hearth_erase_work *work, struct hearth_err *err)
 {
-    char sql[512];
-    (void)snprintf(sql, sizeof sql,
-                   "DELETE FROM hearth_data.dict_chunk WHERE service_id = %" PRId32
-                   " AND NOT EXISTS (SELECT FROM hearth_data.series WHERE service_id = %" PRId32
-                   ")",
-                   work->service_id, work->service_id);
-    HEARTH_TRY(exec_plain(work->builder, sql, err));
+    char series_sql[128], sql[512];
+    bool has_series;
+    (void)snprintf(series_sql, sizeof series_sql,
+                   "SELECT FROM hearth_data.series WHERE service_id = %" PRId32 " LIMIT 1",
+                   work->service_id);
+    HEARTH_TRY(query_has_rows(work, series_sql, &has_series, err));
+    if (has_series) {
+        return HEARTH_OK;
+    }
 
-    (void)snprintf(sql, sizeof sql,
-                   "DELETE FROM hearth_data.roll_state WHERE service_id = %" PRId32
-                   " AND NOT EXISTS (SELECT FROM hearth_data.series WHERE service_id = %" PRId32
-                   ") AND NOT EXISTS (SELECT FROM hearth_data.tombstone WHERE service_id = %" PRId32
-                   ")",
-                   work->service_id, work->service_id, work->service_id);
+    (void)snprintf(
+        sql, sizeof sql,
+        "SAVEPOINT forget; DELETE FROM hearth_data.dict_chunk WHERE service_id = %" PRId32
+        "; DELETE FROM hearth_data.roll_state WHERE service_id = %" PRId32
+        " AND NOT EXISTS (SELECT FROM hearth_data.tombstone WHERE service_id = %" PRId32 ")",
+        work->service_id, work->service_id, work->service_id);
+    HEARTH_TRY(hearth_pg_script(&work->builder->pg, sql, NULL, err));
+    HEARTH_TRY(query_has_rows(work, series_sql, &has_series, err));
 
-    return exec_plain(work->builder, sql, err);
+    return has_series ? exec_plain(work->builder, "ROLLBACK TO forget", err) : HEARTH_OK;
 }
 
 /* Deletes the tombstone; the erasure is done if it was its last one. */
@@ -354,11 +376,18 @@ static enum hearth_status delete_tombstone(struct hearth_erase_work *work, struc
     HEARTH_TRY(exec_plain(work->builder, sql, err));
     HEARTH_TRY(forget_service(work, err));
 
+    bool has_others;
     (void)snprintf(sql, sizeof sql,
-                   "UPDATE hearth_data.erasure SET done_at = now() WHERE erasure_id = %" PRId64
-                   " AND NOT EXISTS (SELECT FROM hearth_data.tombstone WHERE erasure_id = %" PRId64
-                   ")",
-                   work->erasure_id, work->erasure_id);
+                   "SELECT FROM hearth_data.tombstone WHERE erasure_id = %" PRId64 " LIMIT 1",
+                   work->erasure_id);
+    HEARTH_TRY(query_has_rows(work, sql, &has_others, err));
+    if (has_others) {
+        return HEARTH_OK;
+    }
+
+    (void)snprintf(sql, sizeof sql,
+                   "UPDATE hearth_data.erasure SET done_at = now() WHERE erasure_id = %" PRId64,
+                   work->erasure_id);
 
     return exec_plain(work->builder, sql, err);
 }
@@ -458,9 +487,22 @@ static enum hearth_status advance_erasure(struct hearth_erase_work *work, bool *
     return HEARTH_OK;
 }
 
+/* A deletion that may begin, and its tenant. */
+struct due_erasure {
+    int64_t erasure_id;
+    struct hearth_str tenant;
+};
+
+#define DUE(kind, member) HEARTH_COLUMN(kind, struct due_erasure, member)
+static const struct hearth_column due_erasure_columns[] = {DUE(I64, erasure_id), DUE(TEXT, tenant)};
+static const struct hearth_row_type due_erasure_rows =
+    HEARTH_ROW_TYPE(due_erasure_columns, struct due_erasure);
+
 /* Takes a row of pick_tombstone, and finds how far back its tenant's profiles reach. */
 static enum hearth_status take_picked_tombstone(struct hearth_erase_work *work,
-                                                const PGresult *rows, struct hearth_err *err)
+                                                const PGresult *rows,
+                                                const struct due_erasure *erasures,
+                                                struct hearth_err *err)
 {
     work->service_id = hearth_pg_i32(rows, 0, 0);
     work->erasure_id = hearth_pg_i64(rows, 0, 1);
@@ -471,25 +513,76 @@ static enum hearth_status take_picked_tombstone(struct hearth_erase_work *work,
     HEARTH_TRY(
         hearth_pg_i32_array(rows, 0, 4, &work->arena, &work->series_ids, &work->n_series, err));
 
-    return hearth_profiles_reach(work->builder->store, &work->builder->pg,
-                                 hearth_pg_str(rows, 0, 7), &work->reach_ns, err);
+    /* Its erasure is one of the due ones. */
+    while (erasures->erasure_id != work->erasure_id) {
+        erasures++;
+    }
+
+    return hearth_profiles_reach(work->builder->store, &work->builder->pg, erasures->tenant,
+                                 &work->reach_ns, err);
+}
+
+/* Lists the erasures that have tombstones and were requested two minutes ago or before. */
+static enum hearth_status list_due_erasures(struct hearth_erase_work *work,
+                                            struct due_erasure **ret, size_t *ret_n,
+                                            struct hearth_err *err)
+{
+    struct hearth_pg *pg = &work->builder->pg;
+    struct hearth_pg_query query = {.sql = "SELECT DISTINCT erasure_id FROM hearth_data.tombstone",
+                                    .type = &hearth_i64_rows,
+                                    .arena = &work->arena};
+    int64_t *ids = NULL;
+    size_t n = 0;
+    *ret_n = 0;
+    HEARTH_TRY(hearth_pg_select(pg, &query, &ids, &n, NULL, err));
+    if (n == 0) {
+        return HEARTH_OK;
+    }
+
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &work->arena);
+    hearth_pg_param_i64_array(&params, ids, n);
+    query.sql = "SELECT e.erasure_id, n.name FROM hearth_data.erasure e JOIN hearth_data.tenant n"
+                " USING (tenant_id) WHERE e.erasure_id = ANY ($1) AND e.requested_at <= now() -"
+                " interval '2 minutes'";
+    query.params = &params;
+    query.type = &due_erasure_rows;
+
+    return hearth_pg_select(pg, &query, ret, ret_n, NULL, err);
 }
 
 /* Picks the oldest tombstone that has waited two minutes; service_id stays 0 if none has. */
 static enum hearth_status pick_tombstone(struct hearth_erase_work *work, struct hearth_err *err)
 {
+    struct due_erasure *erasures = NULL;
+    size_t n = 0;
+    HEARTH_TRY(list_due_erasures(work, &erasures, &n, err));
+    if (n == 0) {
+        return HEARTH_OK;
+    }
+
+    int64_t *ids = hearth_arena_array(&work->arena, n, sizeof *ids);
+    if (ids == NULL) {
+        return HEARTH_FAIL_ARENA(err, &work->arena);
+    }
+
+    for (size_t i = 0; i < n; i++) {
+        ids[i] = erasures[i].erasure_id;
+    }
+
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &work->arena);
+    hearth_pg_param_i64_array(&params, ids, n);
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(
         &work->builder->pg,
         "SELECT t.service_id, t.erasure_id, t.from_ts, t.to_ts, t.series_ids, r.compacted_to,"
-        " r.built_to, n.name FROM hearth_data.tombstone t JOIN hearth_data.erasure e USING"
-        " (erasure_id) JOIN hearth_data.roll_state r USING (service_id) JOIN hearth_data.tenant n"
-        " USING (tenant_id) WHERE e.requested_at <= now() - interval '2 minutes'"
-        " ORDER BY t.erasure_id, t.service_id LIMIT 1",
-        NULL, NULL, &rows, NULL, err));
+        " r.built_to FROM hearth_data.tombstone t JOIN hearth_data.roll_state r USING (service_id)"
+        " WHERE t.erasure_id = ANY ($1) ORDER BY t.erasure_id, t.service_id LIMIT 1",
+        &params, NULL, &rows, NULL, err));
     enum hearth_status status = HEARTH_OK;
     if (PQntuples(rows) == 1) {
-        status = take_picked_tombstone(work, rows, err);
+        status = take_picked_tombstone(work, rows, erasures, err);
     }
     PQclear(rows);
 
