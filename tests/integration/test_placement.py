@@ -31,17 +31,10 @@ EXCEPTIONS = {
     "NO SCROLL CURSOR FOR SELECT p.* FROM (SELECT series_id FROM":
         "store/build/compact.c: the rows of an hour, by the series of the catalogue",
     "SELECT p.* FROM (SELECT series_id FROM hearth_data.series": "store/read/stored_rows.c: the same",
-    "coalesce(r.built_to, -1) <": "store/build/retention_step.c: days that are built",
     "(SELECT FROM hearth_data.span_group x": "store/catalog/services.h: services that spans need",
-    "INSERT INTO hearth_data.roll_state": "store/build/roll_close.c: services without a watermark",
     "hearth_data.service LEFT JOIN hearth_data.roll_state":
-        "store/build/roll_close.c, background_state.c: the same",
-    "UPDATE hearth_data.roll_state r SET built_to = watermark":
-        "store/build/roll_close.c: services without profiles",
-    "SELECT service_id, built_to, watermark, compacted_to, hour":
-        "store/build/roll_close.c: services to build",
+        "store/build/background_state.c: hours that are not built",
     "SELECT r.service_id, r.compacted_to, r.reach, t.name": "store/build/compact.c: services to compact",
-    "r.compacted_to IS NULL OR": "store/build/compact_days.c: days that are compacted",
     "(SELECT expires_at > now() FROM hearth_data.lease": "store/doctor.c: the backlog",
     "INSERT INTO hearth_data.span_group": "sql/queries/insert_span_groups.sql: services with trace tasks",
     "SELECT g.service_id, s.name, g.instance": "store/spans/span_reads.c: names of services",

@@ -10,6 +10,7 @@
 #include "hearth/base/clock.h"
 
 #include "build/builder.h"
+#include "build/roll_states.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
 
@@ -43,16 +44,15 @@ static enum hearth_status is_needed(struct hearth_builder *builder, int32_t day,
 {
     char sql[640];
     (void)snprintf(sql, sizeof sql,
-                   "SELECT EXISTS (SELECT FROM hearth_data.service s LEFT JOIN"
-                   " hearth_data.roll_state r USING (service_id) WHERE (r.compacted_to IS NULL OR"
-                   " r.compacted_to < %" PRId64
+                   "SELECT FROM hearth_data.service s LEFT JOIN " HEARTH_SQL_STATES_R
+                   " USING (service_id) WHERE (r.compacted_to IS NULL OR r.compacted_to < %" PRId64
                    ") AND EXISTS (SELECT FROM hearth_data.series_hour h WHERE h.service_id ="
                    " s.service_id AND h.hour >= %" PRId64 " AND h.hour < %" PRId64
                    " AND (r.compacted_to IS NULL OR (h.hour + 1) * 3600000000000 >"
-                   " r.compacted_to)))",
+                   " r.compacted_to)) LIMIT 1",
                    (day + 1) * HEARTH_NS_PER_DAY, day * INT64_C(24), day * INT64_C(24) + 24);
 
-    return exec_for_bool(builder, sql, ret_needed, err);
+    return hearth_roll_states_match(&builder->pg, sql, ret_needed, err);
 }
 
 /*

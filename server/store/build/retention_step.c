@@ -18,6 +18,7 @@
 
 #include "build/builder.h"
 #include "build/retention.h"
+#include "build/roll_states.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/pg_rows.h"
@@ -233,18 +234,16 @@ static enum hearth_status is_built(struct pass *pass, int32_t day, bool *ret_bui
 {
     char sql[640];
     (void)snprintf(sql, sizeof sql,
-                   "SELECT EXISTS (SELECT FROM hearth_data.service s LEFT JOIN"
-                   " hearth_data.roll_state r USING (service_id) WHERE"
-                   " coalesce(r.built_to, -1) < %" PRId64
+                   "SELECT FROM hearth_data.service s LEFT JOIN " HEARTH_SQL_STATES_R
+                   " USING (service_id) WHERE coalesce(r.built_to, -1) < %" PRId64
                    " AND EXISTS (SELECT FROM hearth_data.series_hour h WHERE h.service_id ="
                    " s.service_id AND h.hour >= %" PRId64 " AND h.hour < %" PRId64
-                   " AND (h.hour + 1) * 3600000000000 > coalesce(r.built_to, -1)))",
+                   " AND (h.hour + 1) * 3600000000000 > coalesce(r.built_to, -1)) LIMIT 1",
                    (day + 1) * HEARTH_NS_PER_DAY, day * INT64_C(24), day * INT64_C(24) + 24);
 
-    PGresult *result = NULL;
-    HEARTH_TRY(hearth_pg_exec(&pass->builder->pg, sql, NULL, NULL, &result, NULL, err));
-    *ret_built = PQgetvalue(result, 0, 0)[0] == 0;
-    PQclear(result);
+    bool needed = false;
+    HEARTH_TRY(hearth_roll_states_match(&pass->builder->pg, sql, &needed, err));
+    *ret_built = !needed;
 
     return HEARTH_OK;
 }

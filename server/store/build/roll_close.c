@@ -17,8 +17,10 @@
 
 #include "build/builder.h"
 #include "build/roll.h"
+#include "build/roll_states.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
+#include "pg/pg_rows.h"
 #include "pg/store_state.h"
 
 #include <assert.h>
@@ -99,19 +101,23 @@ static enum hearth_status read_roll_number(struct hearth_builder *builder, const
     return HEARTH_OK;
 }
 
-/* Makes missing rows of roll_state, raises the watermarks to target_ns, and commits. */
-static enum hearth_status raise_in_transaction(struct hearth_builder *builder, int64_t target_ns,
-                                               struct hearth_err *err)
+/*
+ * Makes missing rows of roll_state for services $1, raises the watermarks to target_ns, and
+ * commits.
+ */
+static enum hearth_status raise_in_transaction(struct hearth_builder *builder,
+                                               const struct hearth_pg_params *services,
+                                               int64_t target_ns, struct hearth_err *err)
 {
     char sql[512];
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO hearth_data.roll_state (service_id, watermark, built_to,"
                    " compacted_to, generation) SELECT service_id, %" PRId64 ", %" PRId64
-                   ", %" PRId64 ", 1 FROM hearth_data.service s WHERE NOT EXISTS (SELECT FROM"
-                   " hearth_data.roll_state r WHERE r.service_id = s.service_id)"
+                   ", %" PRId64 ", 1 FROM unnest($1::int4[]) s (service_id) WHERE NOT EXISTS"
+                   " (SELECT FROM hearth_data.roll_state r WHERE r.service_id = s.service_id)"
                    " ON CONFLICT (service_id) DO NOTHING",
                    target_ns, HEARTH_NEVER_NS, HEARTH_NEVER_NS);
-    HEARTH_TRY(run_roll_statement(builder, sql, err));
+    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, services, NULL, NULL, NULL, err));
 
     (void)snprintf(sql, sizeof sql,
                    "UPDATE hearth_data.roll_state SET watermark = %" PRId64
@@ -122,36 +128,58 @@ static enum hearth_status raise_in_transaction(struct hearth_builder *builder, i
     return hearth_builder_commit(builder, err);
 }
 
-/*
- * Raises the watermarks if one of them is older than a closed bucket. Then nothing is safe until
- * the barrier is passed.
- */
-static enum hearth_status raise_watermarks(struct hearth_builder *builder, struct hearth_err *err)
+/* Raises the watermarks if one of services $1 has an older one, or none. */
+static enum hearth_status raise_of_services(struct hearth_builder *builder,
+                                            const struct hearth_pg_params *services,
+                                            struct hearth_err *err)
 {
     int64_t target_ns = hearth_floor_ns(
         hearth_clock_wall_ns() - builder->store->options.rollup_grace_ns, HEARTH_BUCKET_NS);
 
-    assert(!builder->close->waiting);
-
-    /* Count the services with an older watermark or without a watermark. */
     char sql[256];
-    int64_t n_older;
+    PGresult *result = NULL;
     (void)snprintf(sql, sizeof sql,
-                   "SELECT count(*) FROM hearth_data.service LEFT JOIN hearth_data.roll_state"
-                   " USING (service_id) WHERE watermark IS NULL OR watermark < %" PRId64,
+                   "SELECT FROM unnest($1::int4[]) s (service_id) LEFT JOIN hearth_data.roll_state"
+                   " USING (service_id) WHERE watermark IS NULL OR watermark < %" PRId64 " LIMIT 1",
                    target_ns);
-    HEARTH_TRY(read_roll_number(builder, sql, &n_older, err));
-    if (n_older == 0) {
+    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, services, NULL, &result, NULL, err));
+    bool any = PQntuples(result) > 0;
+    PQclear(result);
+    if (!any) {
         return HEARTH_OK;
     }
 
     /* Raise all watermarks. */
     builder->close->safe_ns = INT64_MIN; /* even if the reply to the commit is lost */
     HEARTH_TRY(hearth_builder_begin(builder, err));
-    enum hearth_status status = raise_in_transaction(builder, target_ns, err);
+    enum hearth_status status = raise_in_transaction(builder, services, target_ns, err);
     hearth_builder_rollback(builder); /* no effect after a commit */
 
     return status;
+}
+
+/*
+ * Raises the watermarks if one of them is older than a closed bucket. Then nothing is safe until
+ * the barrier is passed. A service that appears meanwhile is left to the next round.
+ */
+static enum hearth_status raise_watermarks(struct hearth_builder *builder, struct hearth_err *err)
+{
+    assert(!builder->close->waiting);
+
+    HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    const struct hearth_pg_query query = {.sql = "SELECT service_id FROM hearth_data.service",
+                                          .type = &hearth_i32_rows,
+                                          .arena = &arena};
+    int32_t *services = NULL;
+    size_t n = 0;
+    HEARTH_TRY(hearth_pg_select(&builder->pg, &query, &services, &n, NULL, err));
+
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &arena);
+    hearth_pg_param_i32_array(&params, services, n);
+
+    return raise_of_services(builder, &params, err);
 }
 
 /* ---- the barrier ---- */
@@ -290,6 +318,25 @@ static enum hearth_status pass_barrier(struct hearth_builder *builder, struct he
 #define SQL_MARK_DAY   HEARTH_SQL_DAY("r.watermark")
 #define SQL_LAST_HOUR  HEARTH_SQL_HOUR("r.watermark - 1")
 
+/* Raises built_to of idle services to their watermarks, as far as both are still the same. */
+static enum hearth_status raise_idle(struct hearth_builder *builder,
+                                     const struct hearth_roll_state *idle, size_t n,
+                                     struct hearth_arena *arena, struct hearth_err *err)
+{
+    struct hearth_pg_params params;
+    hearth_roll_states_param(&params, arena, idle, n);
+
+    HEARTH_TRY(hearth_builder_begin(builder, err));
+    HEARTH_TRY(hearth_pg_exec(
+        &builder->pg,
+        "UPDATE hearth_data.roll_state s SET built_to = r.watermark, generation = generation + 1"
+        " FROM " HEARTH_SQL_STATES_R " WHERE s.service_id = r.service_id AND s.built_to ="
+        " r.built_to AND s.watermark = r.watermark",
+        &params, NULL, NULL, NULL, err));
+
+    return hearth_builder_commit(builder, err);
+}
+
 /*
  * Raises built_to of services without profiles in the closed buckets: most services, most of the
  * time. If a day ends and the service has profiles in it, the service is not idle: its day has to
@@ -297,29 +344,30 @@ static enum hearth_status pass_barrier(struct hearth_builder *builder, struct he
  */
 static enum hearth_status skip_idle(struct hearth_builder *builder, struct hearth_err *err)
 {
-    char sql[1024];
+    HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_roll_state *states = NULL, *idle = NULL;
+    size_t n = 0, n_idle = 0;
+    char condition[96];
+    (void)snprintf(condition, sizeof condition, "built_to < watermark AND watermark <= %" PRId64,
+                   builder->close->safe_ns);
+    HEARTH_TRY(hearth_roll_states_read(&builder->pg, condition, &arena, &states, &n, NULL, err));
 
     /*
      * A service is idle if it has no hour from built_to on, or, if the day of built_to ends before
      * the watermark, from the begin of that day on.
      */
-    (void)snprintf(sql, sizeof sql,
-                   "UPDATE hearth_data.roll_state r SET built_to = watermark,"
-                   " generation = generation + 1"
-                   " WHERE built_to < watermark AND watermark <= %" PRId64
-                   " AND NOT EXISTS (SELECT FROM hearth_data.series_hour h"
-                   " WHERE h.service_id = r.service_id AND h.hour <= " SQL_LAST_HOUR
-                   " AND h.hour >= CASE WHEN " SQL_BUILT_DAY " < " SQL_MARK_DAY
-                   " THEN (" SQL_BUILT_DAY " * 24)::int4 ELSE " SQL_BUILT_HOUR " END)",
-                   builder->close->safe_ns);
+    static const char sql[] = "SELECT r.* FROM " HEARTH_SQL_STATES_R
+                              " WHERE NOT EXISTS (SELECT FROM hearth_data.series_hour h"
+                              " WHERE h.service_id = r.service_id AND h.hour <= " SQL_LAST_HOUR
+                              " AND h.hour >= CASE WHEN " SQL_BUILT_DAY " < " SQL_MARK_DAY
+                              " THEN (" SQL_BUILT_DAY " * 24)::int4 ELSE " SQL_BUILT_HOUR " END)";
+    HEARTH_TRY(
+        hearth_roll_states_choose(&builder->pg, sql, states, n, &arena, &idle, &n_idle, err));
 
-    HEARTH_TRY(hearth_builder_begin(builder, err));
-    enum hearth_status status = run_roll_statement(builder, sql, err);
-    if (status == HEARTH_OK) {
-        status = hearth_builder_commit(builder, err);
-    }
-
-    hearth_builder_rollback(builder);
+    enum hearth_status status =
+        n_idle > 0 ? raise_idle(builder, idle, n_idle, &arena, err) : HEARTH_OK;
+    hearth_builder_rollback(builder); /* no effect after a commit */
 
     return status;
 }
@@ -332,15 +380,23 @@ static enum hearth_status list_services_to_close(struct hearth_builder *builder,
                                                  struct due **ret_dues, size_t *ret_n,
                                                  struct hearth_err *err)
 {
+    HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_roll_state *states = NULL;
+    size_t n_states = 0;
+    HEARTH_TRY(hearth_roll_states_read(&builder->pg, "built_to < watermark", &arena, &states,
+                                       &n_states, NULL, err));
+
     PGresult *result = NULL;
     static const char sql[] =
         "SELECT service_id, built_to, watermark, compacted_to, hour FROM (SELECT r.*,"
         " (SELECT min(h.hour) FROM hearth_data.series_hour h WHERE h.service_id = r.service_id"
         " AND h.hour BETWEEN " SQL_BUILT_HOUR " AND " SQL_LAST_HOUR ") AS hour"
-        " FROM hearth_data.roll_state r WHERE built_to < watermark) due"
+        " FROM " HEARTH_SQL_STATES_R ") due"
         " ORDER BY greatest(built_to, hour * 3600000000000), service_id";
-
-    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
+    struct hearth_pg_params params;
+    hearth_roll_states_param(&params, &arena, states, n_states);
+    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, &params, NULL, &result, NULL, err));
     int n = PQntuples(result);
 
     struct due *dues = hearth_mem_calloc((size_t)n + 1, sizeof *dues);
