@@ -28,13 +28,9 @@ PLANTED = "SELECT 1 FROM hearth_data.profile JOIN hearth_data.service USING (ser
 
 # A piece of each statement that still names both sets, where it stands and what it asks. The list only becomes shorter.
 EXCEPTIONS = {
-    "NO SCROLL CURSOR FOR SELECT p.* FROM (SELECT series_id FROM":
-        "store/build/compact.c: the rows of an hour, by the series of the catalogue",
-    "SELECT p.* FROM (SELECT series_id FROM hearth_data.series": "store/read/stored_rows.c: the same",
     "(SELECT FROM hearth_data.span_group x": "store/catalog/services.h: services that spans need",
     "hearth_data.service LEFT JOIN hearth_data.roll_state":
         "store/build/background_state.c: hours that are not built",
-    "SELECT r.service_id, r.compacted_to, r.reach, t.name": "store/build/compact.c: services to compact",
     "(SELECT expires_at > now() FROM hearth_data.lease": "store/doctor.c: the backlog",
     "INSERT INTO hearth_data.span_group": "sql/queries/insert_span_groups.sql: services with trace tasks",
     "SELECT g.service_id, s.name, g.instance": "store/spans/span_reads.c: names of services",

@@ -17,14 +17,17 @@
 
 #include "build/builder.h"
 #include "build/roll.h"
+#include "build/roll_states.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
+#include "pg/pg_rows.h"
 #include "pg/store_state.h"
 #include "read/stored_rows.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define STEP_NS          HEARTH_NS_PER_SEC
 #define SERVICES_AT_ONCE 1000
@@ -87,11 +90,10 @@ static void take_due(struct hearth_builder *builder, const PGresult *result, int
         .service_id = hearth_pg_i32(result, row, 0),
         .compacted_to_ns = hearth_pg_i64(result, row, 1),
         .limit_ns = hearth_floor_ns(hearth_pg_i64(result, row, 2), HEARTH_NS_PER_HOUR),
-        .has_tombstones = PQgetvalue(result, row, 4)[0] != 0,
-        .has_hour = !hearth_pg_is_null(result, row, 5),
+        .has_hour = !hearth_pg_is_null(result, row, 4),
         .keep_from_ns = INT64_MIN,
     };
-    due->hour_ns = due->has_hour ? hearth_pg_i32(result, row, 5) * HEARTH_NS_PER_HOUR : 0;
+    due->hour_ns = due->has_hour ? hearth_pg_i32(result, row, 4) * HEARTH_NS_PER_HOUR : 0;
 
     struct hearth_retention retention;
     hearth_store_retention(builder->store, hearth_pg_str(result, row, 3), &retention);
@@ -100,34 +102,71 @@ static void take_due(struct hearth_builder *builder, const PGresult *result, int
     }
 }
 
+static int compare_services(const void *a, const void *b)
+{
+    int32_t left = *(const int32_t *)a, right = *(const int32_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* Notes which of the services have deletions whose rows are not removed yet. Few or none have. */
+static enum hearth_status note_tombstones(struct hearth_builder *builder, struct due *dues,
+                                          size_t n, struct hearth_arena *arena,
+                                          struct hearth_err *err)
+{
+    const struct hearth_pg_query query = {
+        .sql = "SELECT DISTINCT service_id FROM hearth_data.tombstone ORDER BY 1",
+        .type = &hearth_i32_rows,
+        .arena = arena};
+    int32_t *hidden = NULL;
+    size_t n_hidden = 0;
+    HEARTH_TRY(hearth_pg_select(&builder->pg, &query, &hidden, &n_hidden, NULL, err));
+
+    for (size_t i = 0; n_hidden > 0 && i < n; i++) {
+        dues[i].has_tombstones = bsearch(&dues[i].service_id, hidden, n_hidden, sizeof *hidden,
+                                         compare_services) != NULL;
+    }
+
+    return HEARTH_OK;
+}
+
 /*
  * Lists at most SERVICES_AT_ONCE services with hours to compact, those with the oldest hours first.
  * *ret_dues: the caller frees it by hearth_mem_free.
  *
- * The statement reads roll_state whole, a row for each service. The first hour is found by the
- * primary key of series_hour (service_id, hour). Services without such an hour are listed last.
+ * The first statement reads roll_state whole, a row for each service. The first hour is found by
+ * the primary key of series_hour (service_id, hour). Services without such an hour are listed last.
  */
 static enum hearth_status list_due_services(struct hearth_builder *builder, int64_t closed_ns,
                                             int64_t now_ns, struct due **ret_dues, size_t *ret_n,
                                             struct hearth_err *err)
 {
-    char sql[1024];
-    (void)snprintf(
-        sql, sizeof sql,
-        "SELECT r.service_id, r.compacted_to, r.reach, t.name, EXISTS (SELECT FROM"
-        " hearth_data.tombstone d WHERE d.service_id = r.service_id), (SELECT min(h.hour) FROM"
-        " hearth_data.series_hour h WHERE h.service_id = r.service_id AND h.hour "
-        ">= " HEARTH_SQL_HOUR("r.compacted_to") " AND h.hour < " HEARTH_SQL_HOUR(
-            "r.reach") ") AS hour FROM (SELECT *, least(built_to, %" PRId64 ") AS reach FROM"
-                       " hearth_data.roll_state) r JOIN hearth_data.service s USING (service_id) "
-                       "JOIN"
-                       " hearth_data.tenant t USING (tenant_id) WHERE r.compacted_to + "
-                       "3600000000000 <= r.reach"
-                       " ORDER BY hour, r.service_id LIMIT %d",
-        closed_ns, SERVICES_AT_ONCE);
+    HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_roll_state *states = NULL;
+    size_t n_states = 0;
+    char condition[96];
+    (void)snprintf(condition, sizeof condition,
+                   "compacted_to + 3600000000000 <= least(built_to, %" PRId64 ")", closed_ns);
+    HEARTH_TRY(
+        hearth_roll_states_read(&builder->pg, condition, &arena, &states, &n_states, NULL, err));
 
+    char sql[1024];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT r.service_id, r.compacted_to, r.reach, t.name, (SELECT min(h.hour) FROM"
+                   " hearth_data.series_hour h WHERE h.service_id = r.service_id AND h.hour "
+                   ">= " HEARTH_SQL_HOUR("r.compacted_to") " AND h.hour < " HEARTH_SQL_HOUR(
+                       "r.reach") ") AS hour FROM (SELECT *, least(built_to, %" PRId64
+                                  ") AS reach FROM " HEARTH_SQL_STATES_R
+                                  ") r JOIN hearth_data.service s USING (service_id)"
+                                  " JOIN hearth_data.tenant t USING (tenant_id)"
+                                  " ORDER BY hour, r.service_id LIMIT %d",
+                   closed_ns, SERVICES_AT_ONCE);
+
+    struct hearth_pg_params params;
+    hearth_roll_states_param(&params, &arena, states, n_states);
     PGresult *result = NULL;
-    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
+    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, &params, NULL, &result, NULL, err));
 
     int n = PQntuples(result);
     struct due *dues = hearth_mem_calloc((size_t)n + 1, sizeof *dues);
@@ -137,6 +176,12 @@ static enum hearth_status list_due_services(struct hearth_builder *builder, int6
     PQclear(result);
     if (dues == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the list of services");
+    }
+
+    enum hearth_status status = note_tombstones(builder, dues, (size_t)n, &arena, err);
+    if (status != HEARTH_OK) {
+        hearth_mem_free(dues);
+        return status;
     }
 
     *ret_dues = dues;
@@ -308,6 +353,12 @@ static enum hearth_status flush_rows(struct hour *hour, struct hearth_err *err)
 static enum hearth_status declare_cursor(struct hour *hour, const struct due *due,
                                          struct hearth_err *err)
 {
+    HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_pg_params params;
+    HEARTH_TRY(
+        hearth_stored_series_param(&hour->builder->pg, due->service_id, &arena, &params, err));
+
     char sql[1280], tombstones[256] = "";
     int64_t from_ns = due->hour_ns > due->keep_from_ns ? due->hour_ns : due->keep_from_ns;
 
@@ -321,16 +372,15 @@ static enum hearth_status declare_cursor(struct hour *hour, const struct due *du
     }
 
     (void)snprintf(sql, sizeof sql,
-                   "DECLARE " CURSOR " NO SCROLL CURSOR FOR SELECT p.* FROM (SELECT series_id FROM"
-                   " hearth_data.series WHERE service_id = %" PRId32
-                   " ORDER BY series_id) s CROSS JOIN LATERAL (SELECT " HEARTH_PROFILE_COLUMNS
+                   "DECLARE " CURSOR
+                   " NO SCROLL CURSOR FOR SELECT p.* FROM " HEARTH_SQL_STORED_SERIES
+                   " CROSS JOIN LATERAL (SELECT " HEARTH_PROFILE_COLUMNS
                    " FROM hearth_data.profile p WHERE p.service_id = %" PRId32
                    " AND p.series_id = s.series_id AND p.ts >= %" PRId64 " AND p.ts < %" PRId64
-                   "%s ORDER BY p.ts OFFSET 0) p ORDER BY s.series_id, p.ts",
-                   due->service_id, due->service_id, from_ns, due->hour_ns + HEARTH_NS_PER_HOUR,
-                   tombstones);
+                   "%s ORDER BY p.ts OFFSET 0) p ORDER BY s.at, p.ts",
+                   due->service_id, from_ns, due->hour_ns + HEARTH_NS_PER_HOUR, tombstones);
 
-    return hearth_pg_exec(&hour->builder->pg, sql, NULL, NULL, NULL, NULL, err);
+    return hearth_pg_exec(&hour->builder->pg, sql, &params, NULL, NULL, NULL, err);
 }
 
 /* Fetches the next rows of the cursor; *ret_n is 0 at the end. */

@@ -10,6 +10,7 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 
+#include "pg/pg_rows.h"
 #include "pg/store_state.h"
 
 #include <assert.h>
@@ -274,6 +275,27 @@ static enum hearth_status read_segments(struct row_reader *reader, struct hearth
     return visit_below(reader, INT64_MAX, err);
 }
 
+enum hearth_status hearth_stored_series_param(struct hearth_pg *pg, int32_t service_id,
+                                              struct hearth_arena *arena,
+                                              struct hearth_pg_params *params,
+                                              struct hearth_err *err)
+{
+    char sql[128];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT series_id FROM hearth_data.series WHERE service_id = %" PRId32
+                   " ORDER BY series_id",
+                   service_id);
+    const struct hearth_pg_query query = {.sql = sql, .type = &hearth_i32_rows, .arena = arena};
+    int32_t *series_ids = NULL;
+    size_t n = 0;
+    HEARTH_TRY(hearth_pg_select(pg, &query, &series_ids, &n, NULL, err));
+
+    hearth_pg_params_init(params, arena);
+    hearth_pg_param_i32_array(params, series_ids, n);
+
+    return HEARTH_OK;
+}
+
 /*
  * Profiles of the range, series by series along the index (series_id, ts): rows of other services
  * are not read, and only one series is sorted at a time. The series are all series of the
@@ -282,19 +304,21 @@ static enum hearth_status read_segments(struct row_reader *reader, struct hearth
 static enum hearth_status read_profiles(struct row_reader *reader, struct hearth_pg *pg,
                                         struct hearth_err *err)
 {
+    HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_pg_params params;
+    HEARTH_TRY(hearth_stored_series_param(pg, reader->range->service_id, &arena, &params, err));
+
     char sql[640];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT p.* FROM " HEARTH_SQL_STORED_SERIES
+                   " CROSS JOIN LATERAL (SELECT " HEARTH_PROFILE_COLUMNS
+                   " FROM hearth_data.profile p WHERE p.service_id = %" PRId32
+                   " AND p.series_id = s.series_id AND p.ts >= %" PRId64 " AND p.ts < %" PRId64
+                   " ORDER BY p.ts OFFSET 0) p ORDER BY s.at, p.ts",
+                   reader->range->service_id, reader->range->from_ns, reader->range->to_ns);
 
-    (void)snprintf(
-        sql, sizeof sql,
-        "SELECT p.* FROM (SELECT series_id FROM hearth_data.series WHERE service_id = %" PRId32
-        " ORDER BY series_id) s CROSS JOIN LATERAL (SELECT " HEARTH_PROFILE_COLUMNS
-        " FROM hearth_data.profile p WHERE p.service_id = %" PRId32
-        " AND p.series_id = s.series_id AND p.ts >= %" PRId64 " AND p.ts < %" PRId64
-        " ORDER BY p.ts OFFSET 0) p ORDER BY s.series_id, p.ts",
-        reader->range->service_id, reader->range->service_id, reader->range->from_ns,
-        reader->range->to_ns);
-
-    return hearth_pg_stream(pg, sql, NULL, NULL, visit_stored_profile, reader, NULL, err);
+    return hearth_pg_stream(pg, sql, &params, NULL, visit_stored_profile, reader, NULL, err);
 }
 
 enum hearth_status hearth_stored_rows_read(struct hearth_pg *pg, struct hearth_inflater *inflater,

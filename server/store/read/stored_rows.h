@@ -38,6 +38,16 @@ HEARTH_MUST_CHECK enum hearth_status hearth_stored_row_take(const PGresult *resu
 typedef enum hearth_status hearth_stored_row_fn(void *context, const struct hearth_stored_row *row,
                                                 struct hearth_err *err);
 
+/*
+ * Set $1 of a statement: the series of a service, ascending, in the arena. All series of the
+ * catalogue, so that no profile is missed that was committed before the call. The table of these
+ * series has columns series_id and at, by which PostgreSQL knows it to be sorted.
+ */
+#define HEARTH_SQL_STORED_SERIES "unnest($1::int4[]) WITH ORDINALITY s (series_id, at)"
+HEARTH_MUST_CHECK enum hearth_status
+hearth_stored_series_param(struct hearth_pg *pg, int32_t service_id, struct hearth_arena *arena,
+                           struct hearth_pg_params *params, struct hearth_err *err);
+
 /* Profiles of a service with from_ns <= ts < to_ns, which lie within one hour. */
 struct hearth_stored_range {
     int32_t service_id;
@@ -47,7 +57,8 @@ struct hearth_stored_range {
 
 /*
  * Visit the profiles of a range by series and time: from segments before compacted_to_ns, otherwise
- * from `profile`; late profiles are not included. One statement, one snapshot.
+ * from `profile`; late profiles are not included. The rows are of one snapshot, which is not older
+ * than the list of series.
  */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_stored_rows_read(struct hearth_pg *pg, struct hearth_inflater *inflater,
