@@ -8,6 +8,7 @@
 #include "hearth/base/embedded.h"
 
 #include "pg/partitions.h"
+#include "pg/pg_rows.h"
 #include "pg/pool.h"
 #include "pg/replica.h"
 #include "pg/store_state.h"
@@ -404,17 +405,17 @@ static void check_lease(struct hearth_doctor *doctor, const PGresult *result)
         "(the default)");
 }
 
-static void check_backlog(struct hearth_doctor *doctor, const PGresult *result)
+static void check_backlog(struct hearth_doctor *doctor, int64_t n_behind, int64_t n_late,
+                          int64_t n_fresh)
 {
-    int64_t n_behind = hearth_pg_i64(result, 0, 2), n_late = hearth_pg_i64(result, 0, 3);
-    int64_t n_fresh = hearth_pg_i64(result, 0, 4);
-
     hearth_doctor_report(
         doctor, "roll-up lag", n_behind == 0 ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE,
         n_behind == 0 ? "less than an hour"
                       : hearth_arena_printf(doctor->arena,
                                             "more than an hour for %" PRId64 " services", n_behind),
         "queries are exact but slow; see hearth_builder_errors_total and the log");
+
+    /* Rows that wait for the builder. */
     hearth_doctor_report(
         doctor, "late profiles", n_late > 1000000 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
         hearth_arena_printf(doctor->arena, "%" PRId64 " wait to be folded in", n_late),
@@ -425,11 +426,51 @@ static void check_backlog(struct hearth_doctor *doctor, const PGresult *result)
         "every look-up of a bare id reads them; see hearth_builder_errors_total and the log");
 }
 
+/* The last hour of a service. */
+struct service_hour {
+    int32_t service_id, hour;
+};
+
+#define SERVICE_HOUR(kind, member) HEARTH_COLUMN(kind, struct service_hour, member)
+static const struct hearth_column service_hour_columns[] = {SERVICE_HOUR(I32, service_id),
+                                                            SERVICE_HOUR(I32, hour)};
+static const struct hearth_row_type service_hour_rows =
+    HEARTH_ROW_TYPE(service_hour_columns, struct service_hour);
+
 /*
- * The lease, and work that waits for the builder. A service lags if it has a series in an hour that
- * ended between one and 24 hours ago and is not built; series_hour is read by its leaves of today
- * and yesterday.
+ * Count the services that lag: with a series in an hour that ended between one and 24 hours ago and
+ * is not built. series_hour is read by its leaves of today and yesterday.
  */
+static enum hearth_status count_services_behind(struct hearth_doctor *doctor, int64_t *ret,
+                                                struct hearth_err *err)
+{
+    const struct hearth_pg_query query = {
+        .sql = "SELECT service_id, max(hour) FROM hearth_data.series_hour WHERE hour BETWEEN"
+               " extract(epoch FROM now())::int8 / 3600 - 24 AND"
+               " extract(epoch FROM now())::int8 / 3600 - 2 GROUP BY service_id",
+        .type = &service_hour_rows,
+        .arena = doctor->arena};
+    struct service_hour *hours = NULL;
+    size_t n = 0;
+    HEARTH_TRY(hearth_pg_select(doctor->pg, &query, &hours, &n, NULL, err));
+
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, doctor->arena);
+    hearth_pg_param_rows(&params, &service_hour_rows, hours, n);
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(
+        doctor->pg,
+        "SELECT count(*) FROM unnest($1::int4[], $2::int4[]) h (service_id, hour) LEFT JOIN"
+        " hearth_data.roll_state s USING (service_id) WHERE h.hour >= coalesce(s.built_to, 0) /"
+        " 3600000000000",
+        &params, NULL, &result, NULL, err));
+    *ret = hearth_pg_i64(result, 0, 0);
+    PQclear(result);
+
+    return HEARTH_OK;
+}
+
+/* The lease, and work that waits for the builder. */
 static enum hearth_status check_background(struct hearth_doctor *doctor, struct hearth_err *err)
 {
     PGresult *result = NULL;
@@ -440,18 +481,19 @@ static enum hearth_status check_background(struct hearth_doctor *doctor, struct 
         "   WHERE name = 'builder'), false),"
         " coalesce((SELECT w.host FROM hearth_data.lease l JOIN hearth_data.writer w"
         "   ON w.writer_id = l.holder WHERE l.name = 'builder'), ''),"
-        " (SELECT count(DISTINCT h.service_id) FROM hearth_data.series_hour h"
-        "   LEFT JOIN hearth_data.roll_state s USING (service_id)"
-        "   WHERE h.hour BETWEEN extract(epoch FROM now())::int8 / 3600 - 24"
-        "   AND extract(epoch FROM now())::int8 / 3600 - 2"
-        "   AND h.hour >= coalesce(s.built_to, 0) / 3600000000000),"
-        " (SELECT count(*) FROM hearth_data.profile_late),"
         " (SELECT coalesce(sum(n_associations), 0)::int8 FROM hearth_data.span_fresh)",
         &result, err));
-
     check_lease(doctor, result);
-    check_backlog(doctor, result);
+    int64_t n_fresh = hearth_pg_i64(result, 0, 2);
     PQclear(result);
+
+    int64_t n_behind, n_late;
+    HEARTH_TRY(count_services_behind(doctor, &n_behind, err));
+    HEARTH_TRY(
+        run_check_query(doctor, "SELECT count(*) FROM hearth_data.profile_late", &result, err));
+    n_late = hearth_pg_i64(result, 0, 0);
+    PQclear(result);
+    check_backlog(doctor, n_behind, n_late, n_fresh);
 
     return HEARTH_OK;
 }

@@ -29,9 +29,6 @@ PLANTED = "SELECT 1 FROM hearth_data.profile JOIN hearth_data.service USING (ser
 # A piece of each statement that still names both sets, where it stands and what it asks. The list only becomes shorter.
 EXCEPTIONS = {
     "(SELECT FROM hearth_data.span_group x": "store/catalog/services.h: services that spans need",
-    "hearth_data.service LEFT JOIN hearth_data.roll_state":
-        "store/build/background_state.c: hours that are not built",
-    "(SELECT expires_at > now() FROM hearth_data.lease": "store/doctor.c: the backlog",
     "INSERT INTO hearth_data.span_group": "sql/queries/insert_span_groups.sql: services with trace tasks",
     "SELECT g.service_id, s.name, g.instance": "store/spans/span_reads.c: names of services",
     "SELECT r.task_id, r.segment_id,": "sql/queries/count_segment_snapshots.sql: instances of segments",

@@ -7,8 +7,10 @@
 #include "build/builder.h"
 #include "build/reach.h"
 #include "build/roll.h"
+#include "build/roll_states.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
+#include "pg/pg_rows.h"
 #include "pg/session.h"
 #include "pg/store_state.h"
 
@@ -64,24 +66,146 @@ static enum hearth_status read_lease(const struct state_read *read, struct heart
     return status;
 }
 
+/* A service that is due: it has profiles in an hour that is not built. */
+struct due_service {
+    int32_t service_id;
+    int64_t built_to_ns;
+    int32_t hour; /* the first one with profiles, from that of built_to_ns on */
+};
+
+#define DUE(kind, member) HEARTH_COLUMN(kind, struct due_service, member)
+static const struct hearth_column due_columns[] = {DUE(I32, service_id), DUE(I64, built_to_ns),
+                                                   DUE(I32, hour)};
+static const struct hearth_row_type due_rows = HEARTH_ROW_TYPE(due_columns, struct due_service);
+
+/* Series of an hour. */
+struct hour_series {
+    int32_t service_id, series_id;
+};
+
+#define SERIES(kind, member) HEARTH_COLUMN(kind, struct hour_series, member)
+static const struct hearth_column series_columns[] = {SERIES(I32, service_id),
+                                                      SERIES(I32, series_id)};
+static const struct hearth_row_type series_rows =
+    HEARTH_ROW_TYPE(series_columns, struct hour_series);
+
 /*
- * SQL_DUE: of each service, built_to and the first hour with profiles between it and the due time,
- * from the primary key of series_hour (service_id, hour). SQL_FIRST_OF_HOUR: the time of the first
- * profile of that hour, by one probe of profile_series_ts for each series. It is needed if built_to
- * lies before the hour (the service was not built yet, or was idle): the begin of the hour may be
- * long ago, and its first profile a second.
+ * Lists the services that are due before due_ns. The hours are found by the primary key of
+ * series_hour (service_id, hour).
  */
-#define SQL_DUE                                                                                 \
-    "SELECT b.service_id, b.built_to, (SELECT min(h.hour) FROM hearth_data.series_hour h WHERE" \
-    " h.service_id = b.service_id AND h.hour BETWEEN " HEARTH_SQL_HOUR(                         \
-        "b.built_to") " AND %" PRId32 ") AS hour FROM (SELECT service_id, coalesce(built_to,"   \
-                      " %" PRId64 ") AS built_to FROM hearth_data.service LEFT JOIN"            \
-                      " hearth_data.roll_state USING (service_id)) b WHERE built_to < %" PRId64
-#define SQL_FIRST_OF_HOUR                                                                   \
-    "SELECT min(f.ts) FROM hearth_data.series_hour h, LATERAL (SELECT p.ts FROM"            \
-    " hearth_data.profile p WHERE p.series_id = h.series_id AND p.ts >= from_ns AND p.ts <" \
-    " from_ns + %" PRId64 " ORDER BY p.ts LIMIT 1) f WHERE h.service_id = d.service_id AND" \
-    " h.hour = d.hour"
+static enum hearth_status list_due(const struct state_read *read, int64_t due_ns,
+                                   struct due_service **ret, size_t *ret_n, struct hearth_err *err)
+{
+    struct hearth_roll_state *states = NULL;
+    size_t n_states = 0;
+    HEARTH_TRY(hearth_roll_states_read(read->pg, "true", read->arena, &states, &n_states,
+                                       read->ret_fault, err));
+
+    char sql[1024];
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT service_id, built_to, hour FROM (SELECT b.service_id, b.built_to,"
+        " (SELECT min(h.hour) FROM hearth_data.series_hour h WHERE h.service_id ="
+        " b.service_id AND h.hour BETWEEN " HEARTH_SQL_HOUR(
+            "b.built_to") " AND %" PRId32
+                          ") AS hour FROM (SELECT service_id, coalesce(built_to, %" PRId64
+                          ") AS built_to FROM hearth_data.service LEFT JOIN " HEARTH_SQL_STATES_R
+                          " USING (service_id)) b WHERE built_to < %" PRId64
+                          ") due WHERE hour IS NOT NULL",
+        hearth_hour_of(due_ns - 1), HEARTH_NEVER_NS, due_ns);
+    struct hearth_pg_params params;
+    hearth_roll_states_param(&params, read->arena, states, n_states);
+    const struct hearth_pg_query query = {
+        .sql = sql, .params = &params, .type = &due_rows, .arena = read->arena};
+
+    return hearth_pg_select(read->pg, &query, ret, ret_n, read->ret_fault, err);
+}
+
+/*
+ * Finds the time of the first profile of services $1 in an hour, by a probe of profile_series_ts
+ * for each of their series; the begin of the hour if one of them has no rows there any more.
+ */
+static enum hearth_status find_first_of_hour(const struct state_read *read, int32_t hour,
+                                             struct hearth_pg_params *services, int64_t *ret_ns,
+                                             struct hearth_err *err)
+{
+    char sql[512];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT service_id, series_id FROM hearth_data.series_hour WHERE service_id ="
+                   " ANY ($1) AND hour = %" PRId32,
+                   hour);
+    struct hearth_pg_query query = {
+        .sql = sql, .params = services, .type = &series_rows, .arena = read->arena};
+    struct hour_series *series = NULL;
+    size_t n = 0;
+    HEARTH_TRY(hearth_pg_select(read->pg, &query, &series, &n, read->ret_fault, err));
+
+    int64_t from_ns = hour * HEARTH_NS_PER_HOUR;
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT coalesce(min(coalesce(first, %" PRId64 ")), %" PRId64 ") FROM (SELECT"
+        " min(f.ts) AS first FROM unnest($1::int4[], $2::int4[]) u (service_id, series_id)"
+        " LEFT JOIN LATERAL (SELECT p.ts FROM hearth_data.profile p WHERE p.series_id ="
+        " u.series_id AND p.ts >= %" PRId64 " AND p.ts < %" PRId64
+        " ORDER BY p.ts LIMIT 1) f ON true GROUP BY u.service_id) s",
+        from_ns, from_ns, from_ns, from_ns + HEARTH_NS_PER_HOUR);
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, read->arena);
+    hearth_pg_param_rows(&params, &series_rows, series, n);
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(read->pg, sql, &params, NULL, &result, read->ret_fault, err));
+    *ret_ns = hearth_pg_i64(result, 0, 0);
+    PQclear(result);
+
+    return HEARTH_OK;
+}
+
+/*
+ * Finds the time of the oldest bucket that is due; INT64_MAX: none. It is built_to, or the first
+ * profile of the hour if built_to lies before it (the service was not built yet, or was idle): the
+ * begin of the hour may be long ago, and its first profile a second. Only services with the first
+ * of these hours matter.
+ */
+static enum hearth_status find_oldest_due(const struct state_read *read,
+                                          const struct due_service *due, size_t n, int64_t *ret_ns,
+                                          struct hearth_err *err)
+{
+    int32_t first_hour = INT32_MAX;
+    *ret_ns = INT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        if (due[i].built_to_ns >= due[i].hour * HEARTH_NS_PER_HOUR) {
+            *ret_ns = due[i].built_to_ns < *ret_ns ? due[i].built_to_ns : *ret_ns;
+        } else {
+            first_hour = due[i].hour < first_hour ? due[i].hour : first_hour;
+        }
+    }
+
+    if (first_hour == INT32_MAX || first_hour * HEARTH_NS_PER_HOUR >= *ret_ns) {
+        return HEARTH_OK;
+    }
+
+    /* The services that were built to a time before it. */
+    int32_t *services = hearth_arena_array(read->arena, n, sizeof *services);
+    size_t n_services = 0;
+    if (services == NULL) {
+        return HEARTH_FAIL_ARENA(err, read->arena);
+    }
+
+    for (size_t i = 0; i < n; i++) {
+        if (due[i].hour == first_hour && due[i].built_to_ns < first_hour * HEARTH_NS_PER_HOUR) {
+            services[n_services++] = due[i].service_id;
+        }
+    }
+
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, read->arena);
+    hearth_pg_param_i32_array(&params, services, n_services);
+    int64_t first_ns;
+    HEARTH_TRY(find_first_of_hour(read, first_hour, &params, &first_ns, err));
+    *ret_ns = first_ns < *ret_ns ? first_ns : *ret_ns;
+
+    return HEARTH_OK;
+}
 
 /* The age of the oldest bucket of all services that has profiles, is due and is not built. */
 static enum hearth_status read_lag(const struct state_read *read, struct hearth_err *err)
@@ -89,23 +213,17 @@ static enum hearth_status read_lag(const struct state_read *read, struct hearth_
     int64_t grace_ns = read->store->options.rollup_grace_ns;
     int64_t now_ns = hearth_clock_wall_ns();
     int64_t due_ns = hearth_floor_ns(now_ns - grace_ns, HEARTH_BUCKET_NS);
+    struct due_service *due = NULL;
+    size_t n = 0;
+    HEARTH_TRY(list_due(read, due_ns, &due, &n, err));
 
-    char sql[1536];
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT min(CASE WHEN built_to < from_ns THEN coalesce((" SQL_FIRST_OF_HOUR
-                   "), from_ns) ELSE built_to END) FROM (SELECT *, hour * %" PRId64
-                   " AS from_ns FROM (" SQL_DUE ") due WHERE hour IS NOT NULL) d",
-                   HEARTH_NS_PER_HOUR, HEARTH_NS_PER_HOUR, hearth_hour_of(due_ns - 1),
-                   HEARTH_NEVER_NS, due_ns);
-
-    PGresult *result = NULL;
-    HEARTH_TRY(exec_state_sql(read, sql, &result, err));
-    if (!hearth_pg_is_null(result, 0, 0)) {
-        int64_t from_ns = hearth_floor_ns(hearth_pg_i64(result, 0, 0), HEARTH_BUCKET_NS);
+    int64_t oldest_ns;
+    HEARTH_TRY(find_oldest_due(read, due, n, &oldest_ns, err));
+    if (oldest_ns != INT64_MAX) {
+        int64_t from_ns = hearth_floor_ns(oldest_ns, HEARTH_BUCKET_NS);
         int64_t lag_ns = now_ns - from_ns - HEARTH_BUCKET_NS - grace_ns;
         read->ret->lag_ns = lag_ns > 0 ? lag_ns : 0;
     }
-    PQclear(result);
 
     return HEARTH_OK;
 }
