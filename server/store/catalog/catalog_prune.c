@@ -111,6 +111,8 @@ static enum hearth_status prune_parts(struct hearth_prune *prune, const PGresult
 
     HEARTH_TRY(gather_parts_of_series(prune, gone, parts, err));
     HEARTH_TRY(run_on_ids(prune, HEARTH_SQL_LOCK_SERVICES, &parts[0], err));
+    HEARTH_TRY(hearth_services_without_spans(prune->pg, parts[0].v, parts[0].n, prune->arena,
+                                             &parts[0].v, &parts[0].n, prune->ret_fault, err));
     HEARTH_TRY(
         run_on_ids(prune,
                    "DELETE FROM hearth_data.service e WHERE e.service_id = ANY ($1) AND NOT EXISTS"

@@ -6,6 +6,7 @@
 #include "hearth/store/store_agents.h"
 
 #include "pg/pg.h"
+#include "pg/pg_rows.h"
 #include "pg/session.h"
 #include "pg/store_state.h"
 
@@ -252,4 +253,27 @@ enum hearth_status hearth_store_service_ids(const struct hearth_scope *scope,
                                             int32_t *ret_ids, struct hearth_err *err)
 {
     return find_valid_services(scope, services, n, true, ret_ids, err);
+}
+
+/* ---- removal ---- */
+
+enum hearth_status hearth_services_without_spans(struct hearth_pg *pg, const int32_t *service_ids,
+                                                 size_t n, struct hearth_arena *arena,
+                                                 int32_t **ret, size_t *ret_n,
+                                                 enum hearth_pg_fault *ret_fault,
+                                                 struct hearth_err *err)
+{
+    assert(service_ids != NULL || n == 0);
+
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, arena);
+    hearth_pg_param_i32_array(&params, service_ids, n);
+    const struct hearth_pg_query query = {
+        .sql = "SELECT u.service_id FROM unnest($1::int4[]) u (service_id) WHERE NOT EXISTS (SELECT"
+               " FROM hearth_data.span_group x WHERE x.service_id = u.service_id)",
+        .params = &params,
+        .type = &hearth_i32_rows,
+        .arena = arena};
+
+    return hearth_pg_select(pg, &query, ret, ret_n, ret_fault, err);
 }

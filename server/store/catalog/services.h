@@ -12,8 +12,9 @@
 struct hearth_store;
 
 /*
- * An SQL condition on `e.service_id`: true while rows other than series refer to the service. It
- * lists each table that refers to `service`: otherwise the deletion of a service would fail.
+ * An SQL condition on `e.service_id`: true while rows of the catalogue other than series refer to
+ * the service. It lists each table that refers to `service`: otherwise the deletion of a service
+ * would fail. Spans are data: hearth_services_without_spans.
  */
 #define HEARTH_SERVICE_IS_NEEDED                                                               \
     "(EXISTS (SELECT FROM hearth_data.instance x WHERE x.service_id = e.service_id) OR"        \
@@ -24,7 +25,6 @@ struct hearth_store;
     " EXISTS (SELECT FROM hearth_data.agent_poll x WHERE x.service_id = e.service_id) OR"      \
     " EXISTS (SELECT FROM hearth_data.task_schedule x WHERE x.service_id = e.service_id) OR"   \
     " EXISTS (SELECT FROM hearth_data.task_upload x WHERE x.service_id = e.service_id) OR"     \
-    " EXISTS (SELECT FROM hearth_data.span_group x WHERE x.service_id = e.service_id) OR"      \
     " EXISTS (SELECT FROM hearth_data.task_segment x WHERE x.service_id = e.service_id) OR"    \
     " EXISTS (SELECT FROM hearth_data.task_snapshot x WHERE x.service_id = e.service_id) OR"   \
     " EXISTS (SELECT FROM hearth_data.network_sample x WHERE x.service_id = e.service_id) OR"  \
@@ -38,6 +38,15 @@ struct hearth_store;
 #define HEARTH_SQL_LOCK_SERVICES                                                      \
     "SELECT FROM hearth_data.service WHERE service_id = ANY ($1) ORDER BY service_id" \
     " FOR UPDATE"
+
+/*
+ * Return those of n services that have no spans, in the arena. Nobody adds spans to services that
+ * the transaction has locked by HEARTH_SQL_LOCK_SERVICES. ret_fault may be NULL.
+ */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_services_without_spans(struct hearth_pg *pg, const int32_t *service_ids, size_t n,
+                              struct hearth_arena *arena, int32_t **ret, size_t *ret_n,
+                              enum hearth_pg_fault *ret_fault, struct hearth_err *err);
 
 /* The fingerprint by which the catalogue finds a service of a tenant. */
 static inline struct hearth_hash128 hearth_service_fingerprint(struct hearth_str name)

@@ -72,10 +72,15 @@ static enum hearth_status delete_agents_slice(struct agents_expiry *expiry, cons
  * Deletes the services as catalog_prune.c deletes series: under the lock of the catalogue's clock,
  * with a new epoch. On failure, the caller rolls back.
  */
-static enum hearth_status delete_services_in_transaction(struct hearth_pg *pg,
-                                                         const struct hearth_pg_params *services,
+static enum hearth_status delete_services_in_transaction(struct agents_expiry *expiry,
+                                                         const int32_t *service_ids, size_t n,
                                                          struct hearth_err *err)
 {
+    struct hearth_pg *pg = expiry->pg;
+    struct hearth_pg_params services;
+    hearth_pg_params_init(&services, &expiry->arena);
+    hearth_pg_param_i32_array(&services, service_ids, n);
+
     HEARTH_TRY(hearth_pg_script(pg,
                                 "BEGIN ISOLATION LEVEL READ COMMITTED;"
                                 "SET LOCAL idle_in_transaction_session_timeout = 10000;"
@@ -83,8 +88,14 @@ static enum hearth_status delete_services_in_transaction(struct hearth_pg *pg,
                                 "UPDATE hearth_data.catalog_clock SET version = version + 1,"
                                 " epoch = epoch + 1",
                                 NULL, err));
-    HEARTH_TRY(hearth_pg_exec(pg, HEARTH_SQL_LOCK_SERVICES, services, NULL, NULL, NULL, err));
-    HEARTH_TRY(hearth_pg_exec(pg, "DELETE" UNUSED_SERVICES, services, NULL, NULL, NULL, err));
+    HEARTH_TRY(hearth_pg_exec(pg, HEARTH_SQL_LOCK_SERVICES, &services, NULL, NULL, NULL, err));
+
+    int32_t *without_spans = NULL;
+    HEARTH_TRY(hearth_services_without_spans(pg, service_ids, n, &expiry->arena, &without_spans, &n,
+                                             NULL, err));
+    hearth_pg_params_init(&services, &expiry->arena);
+    hearth_pg_param_i32_array(&services, without_spans, n);
+    HEARTH_TRY(hearth_pg_exec(pg, "DELETE" UNUSED_SERVICES, &services, NULL, NULL, NULL, err));
 
     return hearth_pg_script(pg, "COMMIT", NULL, err);
 }
@@ -130,9 +141,12 @@ static enum hearth_status delete_unused_services(struct agents_expiry *expiry,
 
     /* Find out whether there are any. */
     struct hearth_pg *pg = expiry->pg;
+    int32_t *without_spans = NULL;
+    HEARTH_TRY(hearth_services_without_spans(pg, service_ids, n, &expiry->arena, &without_spans, &n,
+                                             NULL, err));
     struct hearth_pg_params services;
     hearth_pg_params_init(&services, &expiry->arena);
-    hearth_pg_param_i32_array(&services, service_ids, n);
+    hearth_pg_param_i32_array(&services, without_spans, n);
 
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(pg, "SELECT 1" UNUSED_SERVICES, &services, NULL, &rows, NULL, err));
@@ -144,7 +158,7 @@ static enum hearth_status delete_unused_services(struct agents_expiry *expiry,
     }
 
     /* Delete them. */
-    enum hearth_status status = delete_services_in_transaction(pg, &services, err);
+    enum hearth_status status = delete_services_in_transaction(expiry, without_spans, n, err);
     hearth_pg_rollback(pg);
     HEARTH_TRY(status);
 
