@@ -34,7 +34,7 @@
  */
 #define REFRESH_NS (3 * HEARTH_NS_PER_SEC)
 #define ONLY_PROFILED \
-    8 /* flag in the statement: drop the group unless its service has a trace task */
+    8 /* flag until the insertion: drop the group unless its service has a trace task */
 
 /*
  * A segment arrives when its request has ended, which may be after the end of the task: until then,
@@ -71,9 +71,10 @@ struct associated {
 struct groups {
     struct hearth_trace_batch *batch;
     struct group_row *rows;
+    struct group_row *wanted; /* those of them that are inserted; chosen by each attempt */
     struct associated *associated;
-    size_t n, n_associated, cap;     /* cap: of both arrays */
-    struct hearth_cancel refreshing; /* instances are refreshed until its deadline */
+    size_t n, n_wanted, n_associated, cap; /* cap: of the arrays */
+    struct hearth_cancel refreshing;       /* instances are refreshed until its deadline */
 };
 
 /* ---- instances ---- */
@@ -150,6 +151,7 @@ static bool make_group_arrays(struct groups *groups)
     }
 
     groups->rows = hearth_arena_array(&batch->arena, groups->cap, sizeof *groups->rows);
+    groups->wanted = hearth_arena_array(&batch->arena, groups->cap, sizeof *groups->wanted);
     groups->associated = hearth_arena_array(&batch->arena, groups->cap, sizeof *groups->associated);
 
     return !batch->arena.refused;
@@ -238,11 +240,45 @@ static int compare_service_ids(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+/* Whether a service has a trace task. rows: services in ascending order, 1 if they have one. */
+static bool has_trace_task(const PGresult *rows, int32_t service_id)
+{
+    int from = 0, to = PQntuples(rows);
+
+    while (from < to) {
+        int middle = from + (to - from) / 2;
+        if (hearth_pg_i32(rows, middle, 0) < service_id) {
+            from = middle + 1;
+        } else {
+            to = middle;
+        }
+    }
+
+    return from < PQntuples(rows) && hearth_pg_i32(rows, from, 0) == service_id &&
+           hearth_pg_i32(rows, from, 1) != 0;
+}
+
+/* Choose all groups but those that are kept for trace tasks only and whose service has none. */
+static void choose_wanted(struct groups *groups, const PGresult *rows)
+{
+    groups->n_wanted = 0;
+    for (size_t i = 0; i < groups->n; i++) {
+        struct group_row row = groups->rows[i];
+        if ((row.flags & ONLY_PROFILED) == 0 || has_trace_task(rows, row.service_id)) {
+            row.flags &= ~ONLY_PROFILED;
+            groups->wanted[groups->n_wanted++] = row;
+        }
+    }
+}
+
 /*
- * Lock the services until the end of the transaction. If one was removed before, forget all names:
- * the next attempt finds them again.
+ * Lock the services until the end of the transaction, and choose the groups to insert. If a
+ * service was removed before, forget all names: the next attempt finds them again.
+ *
+ * A service has a trace task (kind 4) if one runs, or ended within TASK_GRACE_MS; by the index
+ * task_service.
  */
-static enum hearth_status lock_span_services(const struct groups *groups, struct hearth_pg *pg,
+static enum hearth_status lock_span_services(struct groups *groups, struct hearth_pg *pg,
                                              enum hearth_pg_fault *ret_fault,
                                              struct hearth_err *err)
 {
@@ -253,8 +289,10 @@ static enum hearth_status lock_span_services(const struct groups *groups, struct
     }
 
     /* Each once, in the order of locks. */
+    int32_t any_only_profiled = 0;
     for (size_t i = 0; i < groups->n; i++) {
         ids[i] = groups->rows[i].service_id;
+        any_only_profiled |= groups->rows[i].flags & ONLY_PROFILED;
     }
 
     qsort(ids, groups->n, sizeof *ids, compare_service_ids);
@@ -269,13 +307,22 @@ static enum hearth_status lock_span_services(const struct groups *groups, struct
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &batch->arena);
     hearth_pg_param_i32_array(&params, ids, n);
+    hearth_pg_param_i64(&params, batch->now_ms);
+    hearth_pg_param_i64(&params, TASK_GRACE_MS);
+    hearth_pg_param_i32(&params, any_only_profiled);
 
     PGresult *result = NULL;
-    HEARTH_TRY(hearth_pg_exec(pg,
-                              "SELECT FROM hearth_data.service WHERE service_id = ANY ($1)"
-                              " ORDER BY service_id FOR KEY SHARE",
-                              &params, batch->cancel, &result, ret_fault, err));
+    HEARTH_TRY(hearth_pg_exec(
+        pg,
+        "SELECT s.service_id, ($4 <> 0 AND EXISTS (SELECT FROM hearth_data.task t WHERE"
+        " t.service_id = s.service_id AND t.kind = 4 AND t.start_at <= $2 AND"
+        " t.start_at + t.duration + $3 >= $2))::int4 FROM hearth_data.service s WHERE s.service_id"
+        " = ANY ($1) ORDER BY s.service_id FOR KEY SHARE OF s",
+        &params, batch->cancel, &result, ret_fault, err));
     bool have_all = (size_t)PQntuples(result) == n;
+    if (have_all) {
+        choose_wanted(groups, result);
+    }
     PQclear(result);
     if (!have_all) {
         hearth_idmap_reset(&batch->names->services);
@@ -293,9 +340,7 @@ static enum hearth_status insert_groups(const struct groups *groups, struct hear
     struct hearth_pg_params params;
 
     hearth_pg_params_init(&params, &batch->arena);
-    hearth_pg_param_rows(&params, &group_row_type, groups->rows, groups->n);
-    hearth_pg_param_i64(&params, batch->now_ms);
-    hearth_pg_param_i64(&params, TASK_GRACE_MS);
+    hearth_pg_param_rows(&params, &group_row_type, groups->wanted, groups->n_wanted);
 
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(pg, hearth_sql_insert_span_groups, &params, batch->cancel, &result,
