@@ -28,11 +28,6 @@ PLANTED = "SELECT 1 FROM hearth_data.profile JOIN hearth_data.service USING (ser
 
 # A piece of each statement that still names both sets, where it stands and what it asks. The list only becomes shorter.
 EXCEPTIONS = {
-    "SELECT g.service_id, s.name, g.instance": "store/spans/span_reads.c: names of services",
-    "SELECT r.task_id, r.segment_id,": "sql/queries/count_segment_snapshots.sql: instances of segments",
-    "SELECT r.task_id, r.target, r.what": "store/tasks/task_facts.c: instances of segments",
-    "SELECT t.task_id, d.target, (g.endpoint":
-        "store/tasks/task_facts.c: requests of a task without snapshots",
     "WITH size AS MATERIALIZED": "sql/queries/select_service_disk.sql: sizes of all tables",
 }
 # Tables whose policy reads the other set.

@@ -137,8 +137,8 @@ enum target_source {
 /*
  * Rows of the targets of each task, by task, target, source and time: deliveries, log entries and
  * results. Results are runs with their records and the time that they cover, files, snapshots by
- * the instance of their segment, and network flushes. By the indexes on task_id and on the keys of
- * segments, and by the primary key of network_sample.
+ * the instance of their segment, and network flushes. By the indexes on task_id and the primary
+ * keys of task_segment and network_sample. $4 to $6 are the instances of segments in span_group.
  */
 static const char SQL_TARGETS[] =
     "SELECT r.task_id, r.target, r.what, r.at, r.last, r.n, r.covered, r.text,"
@@ -167,15 +167,14 @@ static const char SQL_TARGETS[] =
     "  JOIN hearth_data.tenant n ON n.tenant_id = u.tenant_id AND n.name = $1"
     "  WHERE u.task_id = ANY ($2) GROUP BY u.task_id, u.instance"
     " UNION ALL"
-    "  SELECT k.task_id, coalesce(g.instance, ''), 10, min(k.first_at), max(k.last_at),"
+    "  SELECT k.task_id, coalesce(g.instance, (SELECT instance FROM hearth_data.task_segment"
+    "   WHERE service_id = k.service_id AND task_id = k.task_id"
+    "   AND segment_key = k.segment_key LIMIT 1), ''), 10, min(k.first_at), max(k.last_at),"
     "  sum(k.n_snapshots)::int8, 0::int8, '' FROM " HEARTH_TASK_TABLES
     "  JOIN hearth_data.task_snapshot k ON k.task_id = t.task_id AND k.service_id = t.service_id"
-    "  LEFT JOIN LATERAL (SELECT instance FROM hearth_data.span_group"
-    "   WHERE segment_key = k.segment_key AND service_id = k.service_id AND flags & 1 = 0"
-    "   UNION ALL SELECT instance FROM hearth_data.task_segment"
-    "   WHERE service_id = k.service_id AND task_id = k.task_id"
-    "   AND segment_key = k.segment_key LIMIT 1) g ON true"
-    "  WHERE t.task_id = ANY ($2) GROUP BY k.task_id, g.instance"
+    "  LEFT JOIN unnest($4::int4[], $5::int8[], $6::text[]) g (service_id, segment_key, instance)"
+    "   ON g.service_id = k.service_id AND g.segment_key = k.segment_key"
+    "  WHERE t.task_id = ANY ($2) GROUP BY 1, 2"
     " UNION ALL"
     "  SELECT t.task_id, CASE k.side WHEN 1 THEN k.source_id ELSE k.destination_id END, 10,"
     "  min(k.at), max(k.at), count(*), 0::int8, '' FROM " HEARTH_TASK_TABLES
@@ -367,12 +366,81 @@ static enum hearth_status take_targets(struct fact_read *read, const struct targ
     return HEARTH_OK;
 }
 
+/* A segment, and the instance that recorded it. */
+struct segment_instance {
+    int32_t service_id;
+    int64_t segment_key;
+    struct hearth_str instance;
+};
+
+#define SEGMENT(kind, member) HEARTH_COLUMN(kind, struct segment_instance, member)
+static const struct hearth_column segment_key_columns[] = {SEGMENT(I32, service_id),
+                                                           SEGMENT(I64, segment_key)};
+static const struct hearth_row_type segment_key_rows =
+    HEARTH_ROW_TYPE(segment_key_columns, struct segment_instance);
+static const struct hearth_column segment_instance_columns[] = {
+    SEGMENT(I32, service_id), SEGMENT(I64, segment_key), SEGMENT(TEXT, instance)};
+static const struct hearth_row_type segment_instance_rows =
+    HEARTH_ROW_TYPE(segment_instance_columns, struct segment_instance);
+
+/*
+ * Reads the instances of the segments with snapshots of the tasks, as far as the segments are
+ * stored: by the indexes task_snapshot_task and span_group_segment.
+ */
+static enum hearth_status read_segment_instances(struct fact_read *read, struct hearth_pg *pg,
+                                                 struct segment_instance **ret, size_t *ret_n,
+                                                 enum hearth_pg_fault *ret_fault,
+                                                 struct hearth_err *err)
+{
+    struct hearth_pg_query query = {
+        "SELECT DISTINCT k.service_id, k.segment_key FROM " HEARTH_TASK_TABLES
+        " JOIN hearth_data.task_snapshot k ON k.task_id = t.task_id AND k.service_id ="
+        " t.service_id WHERE t.task_id = ANY ($2)",
+        &read->params, &segment_key_rows, read->cancel, read->arena};
+    struct segment_instance *segments;
+    size_t n;
+    *ret_n = 0;
+    HEARTH_TRY(hearth_pg_select(pg, &query, &segments, &n, ret_fault, err));
+    if (n == 0) {
+        return HEARTH_OK;
+    }
+
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, read->arena);
+    hearth_pg_param_rows(&params, &segment_key_rows, segments, n);
+    query.sql = "SELECT u.service_id, u.segment_key, g.instance FROM unnest($1::int4[], $2::int8[])"
+                " u (service_id, segment_key) CROSS JOIN LATERAL (SELECT instance FROM"
+                " hearth_data.span_group WHERE segment_key = u.segment_key AND service_id ="
+                " u.service_id AND flags & 1 = 0 LIMIT 1) g";
+    query.params = &params;
+    query.type = &segment_instance_rows;
+
+    return hearth_pg_select(pg, &query, ret, ret_n, ret_fault, err);
+}
+
+static bool asks_for_trace_task(const struct fact_read *read)
+{
+    bool any = false;
+    for (size_t i = 0; i < read->n; i++) {
+        any = any || read->tasks[i].kind == HEARTH_TASK_TRACE;
+    }
+
+    return any;
+}
+
 static enum hearth_status read_targets(struct fact_read *read, struct hearth_pg *pg,
                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct target_row *rows;
-    size_t n;
-    const struct hearth_pg_query query = {SQL_TARGETS, &read->params, &target_rows, read->cancel,
+    struct segment_instance *segments = NULL;
+    size_t n, n_segments = 0;
+    if (asks_for_trace_task(read)) {
+        HEARTH_TRY(read_segment_instances(read, pg, &segments, &n_segments, ret_fault, err));
+    }
+
+    struct hearth_pg_params params = read->params;
+    hearth_pg_param_rows(&params, &segment_instance_rows, segments, n_segments);
+    const struct hearth_pg_query query = {SQL_TARGETS, &params, &target_rows, read->cancel,
                                           read->arena};
     HEARTH_TRY(hearth_pg_select(pg, &query, &rows, &n, ret_fault, err));
 
@@ -564,24 +632,45 @@ static enum hearth_status read_turns(struct fact_read *read, struct hearth_pg *p
 #define MAX_INSTANCES "20"
 #define MAX_REQUESTS  "50000"
 
+/* The instances that received trace tasks without snapshots, and when each ran the task. */
+static const char SQL_RUNS[] =
+    "SELECT t.task_id, d.target, t.service_id, t.endpoint,"
+    " greatest(t.start_at, d.delivered_at)::int8,"
+    " (greatest(t.start_at, d.delivered_at) + t.duration)::int8 FROM " HEARTH_TASK_TABLES
+    " CROSS JOIN LATERAL (SELECT target, delivered_at FROM hearth_data.task_delivery WHERE task_id"
+    " = t.task_id ORDER BY delivered_at LIMIT " MAX_INSTANCES ") d WHERE t.task_id = ANY ($2) AND"
+    " t.kind = 4 AND NOT EXISTS (SELECT FROM hearth_data.task_snapshot k WHERE k.task_id ="
+    " t.task_id)";
+
+struct run_row {
+    struct hearth_str task_id, target;
+    int32_t service_id;
+    struct hearth_str endpoint; /* of the task */
+    int64_t from_ms, to_ms;
+};
+
+#define RUN(kind, member) HEARTH_COLUMN(kind, struct run_row, member)
+static const struct hearth_column run_columns[] = {
+    RUN(TEXT, task_id),  RUN(TEXT, target), RUN(I32, service_id),
+    RUN(TEXT, endpoint), RUN(I64, from_ms), RUN(I64, to_ms),
+};
+static const struct hearth_row_type run_rows = HEARTH_ROW_TYPE(run_columns, struct run_row);
+
 /*
  * Requests of the instances while the task ran, by task, instance and endpoint, the most frequent
  * endpoint first. Groups with flag 1 (raw ids) are left out: agents do not see requests that only
- * OpenTelemetry saw. By the index on (service_id, start_at).
+ * OpenTelemetry saw. $1 to $6: rows of SQL_RUNS. By the index on (service_id, start_at).
  */
 static const char SQL_REQUESTS[] =
-    "SELECT t.task_id, d.target, (g.endpoint = t.endpoint)::int4, g.endpoint, g.n, g.slowest FROM"
-    " " HEARTH_TASK_TABLES " CROSS JOIN LATERAL (SELECT target, delivered_at FROM"
-    " hearth_data.task_delivery WHERE task_id = t.task_id ORDER BY delivered_at "
-    "LIMIT " MAX_INSTANCES
-    ") d CROSS JOIN LATERAL (SELECT r.endpoint, count(*) AS n, max(r.duration) / 1000000 AS slowest"
+    "SELECT u.task_id, u.target, (g.endpoint = u.endpoint)::int4, g.endpoint, g.n, g.slowest FROM"
+    " unnest($1::text[], $2::text[], $3::int4[], $4::text[], $5::int8[], $6::int8[]) u (task_id,"
+    " target, service_id, endpoint, from_ms, to_ms) CROSS JOIN LATERAL"
+    " (SELECT r.endpoint, count(*) AS n, max(r.duration) / 1000000 AS slowest"
     " FROM (SELECT endpoint, duration FROM hearth_data.span_group WHERE flags & 1 = 0"
-    " AND service_id = t.service_id"
-    " AND start_at >= greatest(t.start_at, d.delivered_at) * 1000000 AND start_at <="
-    " (greatest(t.start_at, d.delivered_at) + t.duration) * 1000000 AND instance = d.target"
-    " LIMIT " MAX_REQUESTS ") r GROUP BY r.endpoint) g WHERE t.task_id = ANY ($2) AND t.kind = 4"
-    " AND NOT EXISTS (SELECT FROM hearth_data.task_snapshot k WHERE k.task_id = t.task_id)"
-    " ORDER BY t.task_id COLLATE \"C\", d.target COLLATE \"C\", g.n DESC, g.endpoint COLLATE \"C\"";
+    " AND service_id = u.service_id AND start_at >= u.from_ms * 1000000"
+    " AND start_at <= u.to_ms * 1000000 AND instance = u.target"
+    " LIMIT " MAX_REQUESTS ") r GROUP BY r.endpoint) g"
+    " ORDER BY u.task_id COLLATE \"C\", u.target COLLATE \"C\", g.n DESC, g.endpoint COLLATE \"C\"";
 
 /* The requests of an instance to an endpoint. */
 struct request_row {
@@ -627,10 +716,21 @@ static void add_other_endpoint(struct hearth_task_target *target, struct hearth_
 static enum hearth_status read_requests(struct fact_read *read, struct hearth_pg *pg,
                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
+    struct run_row *runs;
     struct request_row *rows;
-    size_t n;
-    const struct hearth_pg_query query = {SQL_REQUESTS, &read->params, &request_rows, read->cancel,
-                                          read->arena};
+    size_t n_runs, n;
+    struct hearth_pg_query query = {SQL_RUNS, &read->params, &run_rows, read->cancel, read->arena};
+    HEARTH_TRY(hearth_pg_select(pg, &query, &runs, &n_runs, ret_fault, err));
+    if (n_runs == 0) {
+        return HEARTH_OK;
+    }
+
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, read->arena);
+    hearth_pg_param_rows(&params, &run_rows, runs, n_runs);
+    query.sql = SQL_REQUESTS;
+    query.params = &params;
+    query.type = &request_rows;
     HEARTH_TRY(hearth_pg_select(pg, &query, &rows, &n, ret_fault, err));
 
     for (size_t i = 0; i < n; i++) {
