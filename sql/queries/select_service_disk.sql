@@ -11,6 +11,10 @@
 --
 -- $1 text tenant; empty: all of them, with a row each
 -- $2 int8 bytes of the heap of each table that are read; 0: all
+-- $3 int4[] service_id of rows of select_data_disk.sql
+-- $4 text[] tier
+-- $5 text[] bytes
+-- $6 text[] bytes that were read
 WITH size AS MATERIALIZED (
     SELECT coalesce(p.relname, c.relname)::text AS name,
         sum(pg_table_size(c.oid)) AS stored, sum(pg_indexes_size(c.oid)) AS indexes,
@@ -22,66 +26,8 @@ WITH size AS MATERIALIZED (
     WHERE c.relnamespace = 'hearth_data'::regnamespace AND c.relkind = 'r'
     GROUP BY 1),
 weight AS (
-    SELECT 'profile' AS name, 'profiles' AS tier, service_id, count(*) AS n,
-        sum(80 + pg_column_size(totals) + pg_column_size(ids) + pg_column_size(vals)
-            + coalesce(pg_column_size(attrs), 0)) AS bytes
-    FROM hearth_data.profile
-        TABLESAMPLE SYSTEM ((SELECT percent FROM size WHERE name = 'profile')) REPEATABLE (0)
-    GROUP BY service_id
-UNION ALL
-    SELECT 'profile_late', 'profiles', service_id, count(*),
-        sum(80 + pg_column_size(totals) + pg_column_size(ids) + pg_column_size(vals)
-            + coalesce(pg_column_size(attrs), 0))
-    FROM hearth_data.profile_late
-        TABLESAMPLE SYSTEM ((SELECT percent FROM size WHERE name = 'profile_late')) REPEATABLE (0)
-    GROUP BY service_id
-UNION ALL
-    SELECT 'segment', 'segments', service_id, count(*),
-        sum(60 + pg_column_size(series_ids) + pg_column_size(payload))
-    FROM hearth_data.segment
-        TABLESAMPLE SYSTEM ((SELECT percent FROM size WHERE name = 'segment')) REPEATABLE (0)
-    GROUP BY service_id
-UNION ALL
-    SELECT 'roll_10m', 'rollups', service_id, count(*),
-        sum(60 + pg_column_size(totals) + coalesce(pg_column_size(members), 0)
-            + pg_column_size(ids) + pg_column_size(vals))
-    FROM hearth_data.roll_10m
-        TABLESAMPLE SYSTEM ((SELECT percent FROM size WHERE name = 'roll_10m')) REPEATABLE (0)
-    GROUP BY service_id
-UNION ALL
-    SELECT 'roll_1h', 'rollups', service_id, count(*),
-        sum(60 + pg_column_size(totals) + coalesce(pg_column_size(members), 0)
-            + pg_column_size(ids) + pg_column_size(vals))
-    FROM hearth_data.roll_1h
-        TABLESAMPLE SYSTEM ((SELECT percent FROM size WHERE name = 'roll_1h')) REPEATABLE (0)
-    GROUP BY service_id
-UNION ALL
-    SELECT 'roll_1d', 'rollups', service_id, count(*),
-        sum(60 + pg_column_size(totals) + coalesce(pg_column_size(members), 0)
-            + pg_column_size(ids) + pg_column_size(vals))
-    FROM hearth_data.roll_1d
-        TABLESAMPLE SYSTEM ((SELECT percent FROM size WHERE name = 'roll_1d')) REPEATABLE (0)
-    GROUP BY service_id
-UNION ALL
-    SELECT 'hour_totals', 'rollups', service_id, count(*),
-        sum(56 + pg_column_size(ts) + pg_column_size(vals))
-    FROM hearth_data.hour_totals
-        TABLESAMPLE SYSTEM ((SELECT percent FROM size WHERE name = 'hour_totals')) REPEATABLE (0)
-    GROUP BY service_id
-UNION ALL
-    SELECT 'dict_chunk', 'symbols', service_id, count(*), sum(52 + pg_column_size(payload))
-    FROM hearth_data.dict_chunk
-        TABLESAMPLE SYSTEM ((SELECT percent FROM size WHERE name = 'dict_chunk')) REPEATABLE (0)
-    GROUP BY service_id
-UNION ALL
-    SELECT 'span_group', 'spans', service_id, count(*),
-        sum(76 + pg_column_size(trace_id) + pg_column_size(segment_id) + pg_column_size(instance)
-            + pg_column_size(endpoint) + pg_column_size(spans))
-    FROM hearth_data.span_group
-        TABLESAMPLE SYSTEM ((SELECT percent FROM size WHERE name = 'span_group')) REPEATABLE (0)
-    GROUP BY service_id
-UNION ALL
-    SELECT 'span_fresh', 'spans', service_id, count(*), sum(44 + pg_column_size(associations))
+    SELECT 'span_fresh' AS name, 'spans' AS tier, service_id, count(*) AS n,
+        sum(44 + pg_column_size(associations)) AS bytes
     FROM hearth_data.span_fresh
         TABLESAMPLE SYSTEM ((SELECT percent FROM size WHERE name = 'span_fresh')) REPEATABLE (0)
     GROUP BY service_id
@@ -100,11 +46,6 @@ UNION ALL
     SELECT 'series_hour', 'other', service_id, count(*), sum(52)
     FROM hearth_data.series_hour
         TABLESAMPLE SYSTEM ((SELECT percent FROM size WHERE name = 'series_hour')) REPEATABLE (0)
-    GROUP BY service_id
-UNION ALL
-    SELECT 'push_id', 'other', service_id, count(*), sum(60)
-    FROM hearth_data.push_id
-        TABLESAMPLE SYSTEM ((SELECT percent FROM size WHERE name = 'push_id')) REPEATABLE (0)
     GROUP BY service_id
 UNION ALL
     SELECT 'task_stack_chunk', 'other', service_id, count(*), sum(92 + pg_column_size(payload))
@@ -148,10 +89,14 @@ UNION ALL
         TABLESAMPLE SYSTEM ((SELECT percent FROM size WHERE name = 'monitor_minute')) REPEATABLE (0)
     GROUP BY service_id),
 share AS (
-    SELECT w.service_id, w.tier, z.percent,
-        z.stored * w.bytes / sum(w.bytes) OVER (PARTITION BY name)
-            + z.indexes * w.n / sum(w.n) OVER (PARTITION BY name) AS bytes
-    FROM weight w JOIN size z USING (name))
+    SELECT s.service_id, s.tier, s.bytes, s.bytes * s.percent / 100 AS read FROM (
+        SELECT w.service_id, w.tier, z.percent,
+            z.stored * w.bytes / sum(w.bytes) OVER (PARTITION BY name)
+                + z.indexes * w.n / sum(w.n) OVER (PARTITION BY name) AS bytes
+        FROM weight w JOIN size z USING (name)) s
+UNION ALL
+    SELECT d.service_id, d.tier, d.bytes::numeric, d.read::numeric
+    FROM unnest($3, $4, $5, $6) d (service_id, tier, bytes, read))
 SELECT CASE WHEN $1 = '' THEN t.name ELSE s.name END, coalesce(sum(h.bytes), 0)::int8,
     coalesce(sum(h.bytes) FILTER (WHERE h.tier = 'profiles'), 0)::int8,
     coalesce(sum(h.bytes) FILTER (WHERE h.tier = 'segments'), 0)::int8,
@@ -160,7 +105,7 @@ SELECT CASE WHEN $1 = '' THEN t.name ELSE s.name END, coalesce(sum(h.bytes), 0):
     coalesce(sum(h.bytes) FILTER (WHERE h.tier = 'spans'), 0)::int8,
     coalesce(sum(h.bytes) FILTER (WHERE h.tier = 'originals'), 0)::int8,
     coalesce(sum(h.bytes) FILTER (WHERE h.tier = 'other'), 0)::int8,
-    coalesce(sum(h.bytes * h.percent / 100), 0)::int8
+    coalesce(sum(h.read), 0)::int8
 FROM hearth_data.tenant t LEFT JOIN hearth_data.service s USING (tenant_id)
     LEFT JOIN share h USING (service_id)
 WHERE $1 IN ('', t.name)

@@ -16,6 +16,7 @@ extern const char hearth_sql_find_spans[];
 extern const char hearth_sql_insert_snapshot_runs[];
 extern const char hearth_sql_insert_span_groups[];
 extern const char hearth_sql_measure_tiers[];
+extern const char hearth_sql_select_data_disk[];
 extern const char hearth_sql_select_left_task_flushes[];
 extern const char hearth_sql_select_originals[];
 extern const char hearth_sql_select_service_disk[];

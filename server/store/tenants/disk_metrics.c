@@ -12,6 +12,7 @@
 
 #include "pg/queries.h"
 #include "pg/store_state.h"
+#include "tenants/disk_shares.h"
 
 #include <assert.h>
 
@@ -65,11 +66,13 @@ enum hearth_status hearth_disk_metrics_publish(struct hearth_store *store, struc
     }
 
     hearth_arena_init(&arena, 0);
-    hearth_pg_params_init(&params, &arena);
-    hearth_pg_param_text(&params, HEARTH_STR(""));
-    hearth_pg_param_i64(&params, store->options.max_disk_sample_bytes);
-    enum hearth_status status =
-        hearth_pg_exec(pg, hearth_sql_select_service_disk, &params, NULL, &result, NULL, err);
+    enum hearth_status status = hearth_disk_shares_read(
+        pg, HEARTH_STR(""), store->options.max_disk_sample_bytes, NULL, &arena, &params, NULL, err);
+    if (status == HEARTH_OK) {
+        status =
+            hearth_pg_exec(pg, hearth_sql_select_service_disk, &params, NULL, &result, NULL, err);
+    }
+
     if (status == HEARTH_OK) {
         publish_tenants(result, max_tenants < MAX_TENANTS ? (int)max_tenants : MAX_TENANTS);
         PQclear(result);
