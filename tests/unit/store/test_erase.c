@@ -214,6 +214,33 @@ static void of_a_departed_service_not_even_symbols_are_left(void **state)
     close_fixture(&fix);
 }
 
+static void symbols_stay_if_a_series_comes_while_they_are_deleted(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    push(fix.store, 1, 1, T0);
+    int64_t n_chunks = count(&fix, "dict_chunk");
+    (void)erase(&fix, "{service_name=\"svc-1\"}", 0, INT64_MAX);
+    let_two_minutes_pass(&fix);
+
+    /* The series appears after the step has found none. */
+    pg_cluster_run(fix.url,
+                   "CREATE FUNCTION come() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO"
+                   " hearth_data.series (tenant_id, service_id, fingerprint, shape_id, pair_ids,"
+                   " version) SELECT DISTINCT 1, service_id, gen_random_uuid(), 1, '{1}'::int4[], 0"
+                   " FROM hearth_data.dict_chunk; RETURN NULL; END $$;"
+                   "CREATE TRIGGER come BEFORE DELETE ON hearth_data.dict_chunk"
+                   " EXECUTE FUNCTION come()");
+    run_step(&fix);
+    assert_true(n_chunks > 0);
+    assert_int_equal(count(&fix, "dict_chunk"), n_chunks);
+    assert_int_equal(count(&fix, "roll_state"), 1);
+    assert_int_equal(count(&fix, "tombstone"), 0);
+    assert_int_equal(count(&fix, "erasure WHERE done_at IS NOT NULL"), 1);
+    close_fixture(&fix);
+}
+
 static void late_rows_go_and_a_restart_in_between_does_no_harm(void **state)
 {
     (void)state;
@@ -488,6 +515,7 @@ int main(void)
         cmocka_unit_test(what_a_stale_server_pushes_into_the_range_goes_too),
         cmocka_unit_test(a_leaked_label_value_is_not_in_the_files_any_more),
         cmocka_unit_test(of_a_departed_service_not_even_symbols_are_left),
+        cmocka_unit_test(symbols_stay_if_a_series_comes_while_they_are_deleted),
         cmocka_unit_test(late_rows_go_and_a_restart_in_between_does_no_harm),
         cmocka_unit_test(only_the_holder_of_the_lease_removes),
         cmocka_unit_test(segments_are_written_again_without_the_rows),
