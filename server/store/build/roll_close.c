@@ -61,6 +61,9 @@ struct hearth_close {
     size_t n_holders;
     int64_t since_mono_ns; /* begin of the barrier */
     bool has_warned;       /* a long wait has been logged */
+    /* The services whose watermarks were last found to be raised_ns or higher; 0: none. */
+    int64_t raised_ns, n_services;
+    int32_t last_service;
 };
 
 /* A service with buckets to build. */
@@ -131,11 +134,8 @@ static enum hearth_status raise_in_transaction(struct hearth_builder *builder,
 /* Raises the watermarks if one of services $1 has an older one, or none. */
 static enum hearth_status raise_of_services(struct hearth_builder *builder,
                                             const struct hearth_pg_params *services,
-                                            struct hearth_err *err)
+                                            int64_t target_ns, struct hearth_err *err)
 {
-    int64_t target_ns = hearth_floor_ns(
-        hearth_clock_wall_ns() - builder->store->options.rollup_grace_ns, HEARTH_BUCKET_NS);
-
     char sql[256];
     PGresult *result = NULL;
     (void)snprintf(sql, sizeof sql,
@@ -158,14 +158,10 @@ static enum hearth_status raise_of_services(struct hearth_builder *builder,
     return status;
 }
 
-/*
- * Raises the watermarks if one of them is older than a closed bucket. Then nothing is safe until
- * the barrier is passed. A service that appears meanwhile is left to the next round.
- */
-static enum hearth_status raise_watermarks(struct hearth_builder *builder, struct hearth_err *err)
+/* The same for all services. */
+static enum hearth_status raise_of_all_services(struct hearth_builder *builder, int64_t target_ns,
+                                                struct hearth_err *err)
 {
-    assert(!builder->close->waiting);
-
     HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     const struct hearth_pg_query query = {.sql = "SELECT service_id FROM hearth_data.service",
@@ -179,7 +175,40 @@ static enum hearth_status raise_watermarks(struct hearth_builder *builder, struc
     hearth_pg_params_init(&params, &arena);
     hearth_pg_param_i32_array(&params, services, n);
 
-    return raise_of_services(builder, &params, err);
+    return raise_of_services(builder, &params, target_ns, err);
+}
+
+/*
+ * Raises the watermarks if one of them is older than a closed bucket. Then nothing is safe until
+ * the barrier is passed. A service that appears meanwhile is left to the next round.
+ */
+static enum hearth_status raise_watermarks(struct hearth_builder *builder, struct hearth_err *err)
+{
+    struct hearth_close *close = builder->close;
+    int64_t target_ns = hearth_floor_ns(
+        hearth_clock_wall_ns() - builder->store->options.rollup_grace_ns, HEARTH_BUCKET_NS);
+    assert(!close->waiting);
+
+    /* Nothing to do in most rounds: ids of services ascend, so a new one changes the last. */
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(&builder->pg,
+                              "SELECT count(*), coalesce(max(service_id), 0) FROM"
+                              " hearth_data.service",
+                              NULL, NULL, &result, NULL, err));
+    int64_t n_services = hearth_pg_i64(result, 0, 0);
+    int32_t last_service = hearth_pg_i32(result, 0, 1);
+    PQclear(result);
+    if (close->raised_ns == target_ns && close->n_services == n_services &&
+        close->last_service == last_service) {
+        return HEARTH_OK;
+    }
+
+    HEARTH_TRY(raise_of_all_services(builder, target_ns, err));
+    close->raised_ns = target_ns;
+    close->n_services = n_services;
+    close->last_service = last_service;
+
+    return HEARTH_OK;
 }
 
 /* ---- the barrier ---- */
