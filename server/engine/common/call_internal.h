@@ -29,6 +29,7 @@ enum hearth_engine_rank {
     HEARTH_RANK_PUSH_WAIT,     /* push_wait.lock: the end of a push */
     HEARTH_RANK_PUSH,          /* push.lock: the outcome of a request */
     HEARTH_RANK_INGEST,        /* ingest.lock: scratch memory and rates */
+    HEARTH_RANK_SPOOL,         /* spool.lock: the spool's file, records that wait for the disk */
     HEARTH_RANK_SHOWN_KEYS,    /* shown_keys.lock: series that narrowed credentials may push */
     HEARTH_RANK_RATES,         /* query_engine.rates_lock */
     HEARTH_RANK_SUM_CACHE,     /* sum_cache.lock: the table and the order of use */
