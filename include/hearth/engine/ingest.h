@@ -51,6 +51,7 @@ void hearth_discards_declare(void);
 /* Adds to hearth_discarded_total. Pushes count their own discards. */
 void hearth_discards_count(const uint64_t discards[HEARTH_N_DISCARDS]);
 
+struct hearth_spool;
 struct hearth_tenant_uses;
 
 struct hearth_ingest_options {
@@ -62,6 +63,7 @@ struct hearth_ingest_options {
     const char *const *service_labels;
     struct hearth_budget *budget;    /* memory of decoding; kept; NULL: no limit */
     struct hearth_tenant_uses *uses; /* counts what tenants push; kept; NULL: nobody */
+    struct hearth_spool *spool;      /* for pushes while the database is away; kept; NULL: none */
 };
 
 struct hearth_ingest;
@@ -152,6 +154,13 @@ struct hearth_push_series {
     size_t n_samples;
 };
 
+/* A push that was spooled, and comes again. Its series have no hints. */
+struct hearth_push_replay {
+    int64_t received_ns; /* when it came; its times are judged as of then */
+    /* With the number of the profile, the id of each that has none of its own. */
+    struct hearth_hash128 key;
+};
+
 struct hearth_push_request {
     struct hearth_str tenant;
     /*
@@ -169,6 +178,12 @@ struct hearth_push_request {
      */
     bool is_one_upload;
     struct hearth_str app_name; /* application name of the protocol, if it has one; may be empty */
+    bool may_spool; /* the answer can say that profiles are on the disk only (engine/spool.h) */
+    /*
+     * NULL: an ordinary push. Otherwise it was checked, charged and counted before, so rates, sizes
+     * and discards do not count.
+     */
+    const struct hearth_push_replay *replay;
     void (*done)(struct hearth_push_request *request); /* called once */
 
     /* Filled before `done`. */
@@ -178,6 +193,7 @@ struct hearth_push_request {
     uint64_t discards[HEARTH_N_DISCARDS];
     uint32_t n_profiles, n_failed, n_repeated;
     uint32_t n_refused; /* of n_failed: those whose repetition would fail again */
+    uint32_t n_spooled; /* neither stored nor failed: on the disk until the database is back */
 
     /* Private to the engine; zero before the push. */
     struct hearth_push_state *state;

@@ -115,6 +115,8 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns);
  * full, clocks differ). True with an empty line: the store has no problem.
  */
 bool hearth_store_ready(struct hearth_store *store, char reason[256]);
+/* Return whether the database cannot be reached, or was not reached yet; false at the stop. */
+bool hearth_store_is_away(struct hearth_store *store);
 
 /*
  * Return whether the database may have lost commits since the store was opened (restored, or a

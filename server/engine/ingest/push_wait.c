@@ -136,6 +136,7 @@ enum hearth_status hearth_push_wait_outcome(struct hearth_ingest *ingest,
         .client = what->client,
         .app_name = what->app_name,
         .is_one_upload = what->is_one_upload,
+        .replay = what->replay,
         .done = end_wait,
     };
     hearth_ingest_push(ingest, &wait->request);

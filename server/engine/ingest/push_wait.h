@@ -31,7 +31,10 @@ struct hearth_push_outcome {
     uint32_t n_profiles, n_failed, n_repeated;
 };
 
-/* The same; of `what`, client and app_name are used, too. The other members of *ret are set. */
+/*
+ * The same; of `what`, client, app_name and replay are used, too. The other members of *ret are
+ * set.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_push_wait_outcome(struct hearth_ingest *ingest,
                                             const struct hearth_push_request *what,

@@ -70,6 +70,12 @@ bool hearth_store_ready(struct hearth_store *store, char reason[256])
     return ready;
 }
 
+bool hearth_store_is_away(struct hearth_store *store)
+{
+    return (!atomic_load(&store->ready) || atomic_load(&store->away)) &&
+           !atomic_load(&store->closing);
+}
+
 bool hearth_store_lost(struct hearth_store *store, char reason[256])
 {
     return hearth_lineage_explain(&store->lineage, reason);
