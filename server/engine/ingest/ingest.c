@@ -11,7 +11,7 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 
-#include "ingest/push_job.h"
+#include "ingest/push_spool.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -70,8 +70,8 @@ void hearth_ingest_set_limits(struct hearth_ingest *ingest, const struct hearth_
 
 /* ---- end of profiles and requests ---- */
 
-/* Ends a request whose profiles have all ended. */
-static void finish_push(struct hearth_push_state *state)
+/* Ends a request: all of its profiles are stored, on the disk, or have failed. */
+void hearth_push_end_spooled(struct hearth_push_state *state)
 {
     struct hearth_push_request *request = state->request;
 
@@ -84,7 +84,10 @@ static void finish_push(struct hearth_push_state *state)
                        request->n_profiles);
     }
 
-    hearth_discards_count(request->discards);
+    if (request->replay == NULL) {
+        hearth_discards_count(request->discards);
+    }
+    hearth_buf_release(&state->spool.record);
     hearth_tenant_use_give(state->options.uses, state->use);
     hearth_arena_release(&state->arena);
     hearth_mutex_destroy(&state->lock);
@@ -99,7 +102,9 @@ void hearth_push_release_pending(struct hearth_push_state *state)
     assert(atomic_load(&state->request->n_pending) > 0);
 
     if (atomic_fetch_sub(&state->request->n_pending, 1) == 1) {
-        finish_push(state);
+        if (!hearth_push_hand_to_spool(state)) {
+            hearth_push_end_spooled(state);
+        }
     }
 }
 
@@ -247,11 +252,18 @@ static enum hearth_status check_push_sizes(const struct hearth_push_request *req
 
 /*
  * Binds the client's id to the series it was sent for: together they are the idempotency key of the
- * profile.
+ * profile. A spooled profile without an id has its record's key and its place in it.
  */
 static void bind_push_id(struct hearth_push_job *job, const struct hearth_identity *identity,
                          struct hearth_str id)
 {
+    const struct hearth_push_replay *replay = job->state->request->replay;
+    if (id.n == 0 && replay != NULL) {
+        const uint64_t numbers[] = {replay->key.lo, replay->key.hi, job->series_idx};
+        job->item.has_id = true;
+        job->item.id_hash = hearth_hash128(numbers, sizeof numbers, 0);
+        return;
+    }
     if (id.n == 0) {
         return;
     }
@@ -304,7 +316,7 @@ static void push_one_series(struct hearth_push_state *state, uint32_t series_idx
         /* A copy: the profile may end after the caller has freed its texts. */
         job->id = hearth_arena_str(&state->arena, series->samples[i].id);
         hearth_arena_init(&job->keep, 0);
-        hearth_metric_add(HEARTH_M_PROFILES_RECEIVED, 1);
+        hearth_metric_add(HEARTH_M_PROFILES_RECEIVED, request->replay == NULL);
 
         /* It ends here, or in push_one_profile, or when its commit ends. */
         if (status != HEARTH_OK) {
@@ -341,16 +353,20 @@ static enum hearth_status make_push_state(struct hearth_ingest *ingest,
     /* The rate is per tenant. Beyond it, a profile that can never be accepted is told so first. */
     struct hearth_limits limits;
     hearth_ingest_limits(ingest, request->tenant, &limits);
+    bool is_charged = request->replay != NULL;
     enum hearth_status rate =
-        check_push_rate(ingest, &limits, request->tenant, (int64_t)n_bytes, err);
+        is_charged ? HEARTH_OK
+                   : check_push_rate(ingest, &limits, request->tenant, (int64_t)n_bytes, err);
     if (rate != HEARTH_OK) {
         HEARTH_TRY(check_push_sizes(request, &limits, err));
         hearth_tenant_use_count(ingest->options.uses, request->tenant, HEARTH_USE_REFUSED_RATE, 1);
         return rate;
     }
 
-    hearth_tenant_use_count(ingest->options.uses, request->tenant, HEARTH_USE_INGEST_BYTES,
-                            (int64_t)n_bytes);
+    if (!is_charged) {
+        hearth_tenant_use_count(ingest->options.uses, request->tenant, HEARTH_USE_INGEST_BYTES,
+                                (int64_t)n_bytes);
+    }
 
     struct hearth_push_state *state = NULL;
     if (n_jobs < UINT32_MAX) {
@@ -366,8 +382,12 @@ static enum hearth_status make_push_state(struct hearth_ingest *ingest,
     state->ingest = ingest;
     state->options = ingest->options;
     state->options.limits = limits;
+    if (is_charged) { /* encoded as pprof, a profile may be larger than it was when it was sent */
+        state->options.limits.max_profile_bytes = state->options.limits.max_request_bytes = 0;
+    }
+    hearth_buf_init(&state->spool.record, 0);
     state->use = hearth_tenant_use_take(ingest->options.uses, request->tenant);
-    state->now_ns = hearth_clock_wall_ns();
+    state->now_ns = is_charged ? request->replay->received_ns : hearth_clock_wall_ns();
     state->upload_count = request->is_one_upload ? hearth_store_count_upload(ingest->store) : 0;
     hearth_mutex_init(&state->lock, HEARTH_RANK_PUSH, "push.lock");
     hearth_arena_init(&state->arena, 64u << 20);
@@ -383,7 +403,8 @@ void hearth_ingest_push(struct hearth_ingest *ingest, struct hearth_push_request
 {
     assert(request->done != NULL && request->state == NULL);
     request->status = HEARTH_OK;
-    request->n_profiles = request->n_failed = request->n_repeated = request->n_refused = 0;
+    request->n_profiles = request->n_failed = request->n_repeated = request->n_refused =
+        request->n_spooled = 0;
     memset(request->discards, 0, sizeof request->discards);
 
     struct hearth_push_view view;

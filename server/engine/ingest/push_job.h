@@ -18,6 +18,7 @@
 #include "ingest/ingest_internal.h"
 #include "ingest/push_view.h"
 #include "ingest/shown_keys.h"
+#include "ingest/spool_internal.h"
 
 #include <stdatomic.h>
 
@@ -80,6 +81,9 @@ struct hearth_push_state {
     uint64_t raw_bytes;                   /* inflated so far */
     int64_t upload_count;                 /* of all profiles; 0: each has its own */
     struct hearth_push_view *view;        /* of the sender; valid while hearth_ingest_push runs */
+    struct hearth_spool_write spool;      /* the record of profiles that are spooled */
+    const struct hearth_push_file *spooled_file; /* the latest file in it; not followed */
+    uint32_t n_spooled, n_spooled_files;
     /* Decoded profiles of one hour whose series are not known. */
     struct hearth_push_job *waiting[HEARTH_PUSH_MAX_WAITING];
     size_t n_waiting, n_waiting_series, n_waiting_bytes;

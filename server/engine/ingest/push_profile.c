@@ -15,7 +15,7 @@
 #include "hearth/store/store_applications.h"
 #include "hearth/store/store_originals.h"
 
-#include "ingest/push_job.h"
+#include "ingest/push_spool.h"
 
 #include <assert.h>
 
@@ -29,6 +29,7 @@ struct stage_mark {
 /* A decoded profile, in the arena of its scratch memory. */
 struct hearth_push_ready {
     struct hearth_profile profile;
+    struct hearth_str name; /* that the profile gives itself; empty without hints */
     struct hearth_stack_keys keys;
     struct hearth_split split;
     struct hearth_series_key *series; /* [split.n_groups] */
@@ -207,6 +208,7 @@ static enum hearth_status read_pushed_profile(struct hearth_push_job *job,
     }
 
     *identity = named;
+    job->ready->name = name;
     return hearth_identity_make_named(&job->work, &job->state->request->series[job->series_idx],
                                       name, named, err);
 }
@@ -581,6 +583,13 @@ void hearth_push_profile(struct hearth_push_job *job, const struct hearth_identi
     enum hearth_status status = prepare_profile(job, identity, &err);
     if (status != HEARTH_OK || job->ready->split.n_groups == 0) {
         leave_profile(job, status, false, &err);
+        return;
+    }
+
+    /* While the database is away, the disk is all there is. */
+    if (hearth_push_wants_spool(state) &&
+        hearth_push_spool_job(job, &job->ready->profile, &job->ready->keys, job->ready->name)) {
+        leave_profile(job, HEARTH_OK, false, &err);
         return;
     }
 

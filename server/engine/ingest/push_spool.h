@@ -1,0 +1,22 @@
+/* push_spool.h -- profiles of a push that go to the disk instead of the database (private). */
+#ifndef HEARTH_ENGINE_PUSH_SPOOL_H
+#define HEARTH_ENGINE_PUSH_SPOOL_H
+
+#include "ingest/push_job.h"
+
+/* Whether the profiles of this push are to be spooled now. Counts a spool that is full. */
+bool hearth_push_wants_spool(const struct hearth_push_state *state);
+/* Add a prepared profile to the record of its push. False: it does not fit, or has no memory. */
+HEARTH_MUST_CHECK bool hearth_push_spool_job(struct hearth_push_job *job,
+                                             const struct hearth_profile *profile,
+                                             const struct hearth_stack_keys *keys,
+                                             struct hearth_str name);
+/*
+ * Hand the record over if there is one; then hearth_push_end_spooled is called later. False: there
+ * is none, or it was not taken and its profiles have failed.
+ */
+HEARTH_MUST_CHECK bool hearth_push_hand_to_spool(struct hearth_push_state *state);
+/* End a push whose record is on the disk, or could not be written (ingest.c). */
+void hearth_push_end_spooled(struct hearth_push_state *state);
+
+#endif
