@@ -352,6 +352,7 @@ static void check_options(struct hearth_config *config)
             "readers at least 2");
     require(config, config->front.memory_quota_bytes >= MIN_GRPC_QUOTA,
             "grpc-memory-quota must be at least 256m");
+    require(config, config->max_spool_bytes >= 1 << 20, "max-spool-bytes must be at least 1m");
 }
 
 /* Copy the values whose members have other types in the options of other layers. */

@@ -22,6 +22,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/engine/ingest_errors.h"
 #include "hearth/engine/rules.h"
+#include "hearth/engine/spool.h"
 #include "hearth/engine/task_leftovers.h"
 #include "hearth/engine/tenant_use.h"
 #include "hearth/engine/uploads.h"
@@ -70,6 +71,7 @@ struct server {
     struct hearth_embedded_pg *pg; /* NULL with --database-url */
     struct hearth_secret *pg_url;  /* of pg; without a password */
     struct hearth_store *store;
+    struct hearth_spool *spool; /* NULL without spool-dir */
     struct hearth_ingest *ingest;
     struct hearth_query_engine *query;
     struct hearth_rules *rules;
@@ -87,13 +89,22 @@ struct server {
 static bool is_ready(void *context, char reason[256])
 {
     struct server *server = context;
+    char spooled[128];
 
+    hearth_spool_explain(server->spool, spooled);
     if (!hearth_store_ready(server->store, reason)) {
+        size_t n = strlen(reason);
+        if (spooled[0] != '\0') {
+            (void)snprintf(reason + n, 256 - n, "; %s", spooled);
+        }
         return false;
     }
     if (server->asks_who_calls && !hearth_access_is_loaded(server->access)) {
         (void)snprintf(reason, 256, "waiting for the credentials of callers");
         return false;
+    }
+    if (reason[0] == '\0') {
+        (void)snprintf(reason, 256, "%s", spooled);
     }
     if (reason[0] == '\0') {
         hearth_reload_explain(&server->reload, reason);
@@ -181,6 +192,10 @@ static enum hearth_status give_up_rights(struct server *server, struct hearth_er
     if (server->pg != NULL) {
         HEARTH_TRY(hearth_embedded_pg_prepare(server->pg, err));
     }
+    if (config->spool_dir[0] != '\0') {
+        HEARTH_TRY(
+            hearth_spool_open(config->spool_dir, config->max_spool_bytes, &server->spool, err));
+    }
     hearth_process_hide(config->dumpable);
 
     /* The sandbox. */
@@ -192,6 +207,12 @@ static enum hearth_status give_up_rights(struct server *server, struct hearth_er
     }
 
     return HEARTH_OK;
+}
+
+/* A spooled push that was refused is listed as others are, which are refused at once. */
+static void note_refused_push(void *context, const struct hearth_ingest_error *error)
+{
+    hearth_ingest_errors_note(context, error);
 }
 
 static enum hearth_status start_parts(struct server *server, struct hearth_err *err)
@@ -235,7 +256,8 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     struct hearth_ingest_options ingest = {.limits = config->limits,
                                            .service_labels = config->service_labels,
                                            .budget = &server->push_memory,
-                                           .uses = server->uses};
+                                           .uses = server->uses,
+                                           .spool = server->spool};
     HEARTH_TRY(hearth_ingest_new(&ingest, server->store, &server->ingest, err));
     HEARTH_TRY(hearth_query_engine_new(&config->limits, (size_t)config->query_cache_bytes,
                                        server->store, &server->query, err));
@@ -244,6 +266,10 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     HEARTH_TRY(hearth_task_leftovers_start(server->query, server->ingest, &server->push_memory,
                                            &server->leftovers, err));
     HEARTH_TRY(hearth_ingest_errors_start(server->store, &server->ingest_errors, err));
+    if (server->spool != NULL) {
+        HEARTH_TRY(hearth_spool_start(server->spool, server->ingest, server->store,
+                                      note_refused_push, server->ingest_errors, err));
+    }
     server->asks_who_calls = hearth_auth_asks_who_calls(config);
     if (!server->asks_who_calls) {
         config->access.look_each_ns = UNASKED_LOOK_NS;
@@ -282,6 +308,7 @@ static void stop_parts(struct server *server)
     hearth_scraper_stop(server->scraper);
     hearth_task_leftovers_stop(server->leftovers);
     hearth_upload_parsers_stop(server->parsers);
+    hearth_spool_stop(server->spool);
     hearth_ingest_errors_stop(server->ingest_errors);
     hearth_access_stop(server->access);
 
@@ -292,6 +319,7 @@ static void stop_parts(struct server *server)
     int64_t moment = hearth_clock_mono_ns() + 2 * HEARTH_NS_PER_SEC;
     hearth_store_close(server->store, deadline > moment ? deadline : moment);
     hearth_ingest_free(server->ingest);
+    hearth_spool_close(server->spool);
     hearth_rules_free(server->rules);
     hearth_query_engine_free(server->query);
     hearth_admin_free(server->admin);

@@ -52,6 +52,8 @@ struct hearth_config {
         statement_timeout_ns;
     int64_t label_index_bytes, push_memory_bytes, queries_memory_bytes, query_cache_bytes;
     const char *const *service_labels; /* NULL-terminated */
+    const char *spool_dir;             /* empty: none */
+    int64_t max_spool_bytes;
     struct hearth_limits limits;
     struct hearth_network_options network;
     struct hearth_upload_options uploads;

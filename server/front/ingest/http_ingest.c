@@ -18,6 +18,7 @@
 
 #include <assert.h>
 
+#define ACCEPTED             202u
 #define UNPROCESSABLE        422u
 #define DEFAULT_SAMPLE_RATE  100
 #define LOG_LINES_PER_SECOND 1
@@ -71,6 +72,16 @@ static void explain_push_failure(struct hearth_push_call *call, enum hearth_stat
     if (is_refusal(status) && (!is_text || call->request.is_unreadable)) {
         answer_unprocessable(call->rpc, call->format);
     }
+}
+
+/* The push_call's `conclude`: a profile that is only on the disk was accepted, but not stored. */
+static enum hearth_status accept_spooled(struct hearth_push_call *call, enum hearth_status status)
+{
+    if (status == HEARTH_OK && call->request.n_spooled > 0) {
+        call->rpc->http->code = ACCEPTED;
+    }
+
+    return status;
 }
 
 /* ---- the URL ---- */
@@ -339,6 +350,8 @@ static void ingest_upload(struct upload *u)
         return;
     }
 
+    /* The Go SDK takes every status but 200 for a failure; those of Java and Node accept 202. */
+    call->conclude = hearth_str_eq_c(u->hints.spy, "gospy") ? NULL : accept_spooled;
     call->explain = explain_push_failure;
     call->format = get_format_name(u->hints.format);
     hearth_push_call_run(call);

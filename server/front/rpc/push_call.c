@@ -61,10 +61,20 @@ static void add_dropped_header(struct hearth_rpc *rpc, const struct hearth_push_
     hearth_buf_release(&text);
 }
 
+/* "hearth-spooled: 3": so many profiles are on the disk of this server only. */
+static void add_spooled_header(struct hearth_rpc *rpc, const struct hearth_push_call *call)
+{
+    if (call->request.n_spooled > 0) {
+        hearth_rpc_add_header(rpc, "hearth-spooled",
+                              hearth_arena_printf(&rpc->arena, "%u", call->request.n_spooled));
+    }
+}
+
 /* Returns the status of the request. */
 static enum hearth_status describe_outcome(struct hearth_push_call *call, enum hearth_status status)
 {
     add_dropped_header(call->rpc, call);
+    add_spooled_header(call->rpc, call);
     if (status != HEARTH_OK && call->explain != NULL) {
         call->explain(call, status);
     }
@@ -154,6 +164,7 @@ void hearth_push_call_run(struct hearth_push_call *call)
 
     hearth_discards_count(call->dropped);
     call->request.client = rpc->client;
+    call->request.may_spool = true;
     call->request.held_bytes = count_held_bytes(call) + rpc->body_held;
     rpc->counts_refusals = true;
     hearth_rpc_set_abandon(rpc, abandon_push, call);
