@@ -1,0 +1,249 @@
+"""Pushes that are kept on the disk while the database is away: each is stored once when it is back."""
+
+import os
+import pwd
+import unittest
+
+import otlp_profiles
+import prometheus
+import wire
+from pprof import Profile
+from server import PROFILES, PUSH, Cluster, RpcError, Server, eventually, now_ms, temporary_directory
+
+TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
+LATER = 40  # seconds in which a push that is spooled is answered, or one that is refused
+
+
+def profile(value, at_ms=None):
+    return Profile(TYPES, time_ns=(at_ms or now_ms()) * 1_000_000).add(["main", "work"], [value, value * 10]).encode()
+
+
+def request(service, value=1, id="", at_ms=None):
+    pairs = [(1, [(1, "__name__"), (2, "process_cpu")]), (1, [(1, "service_name"), (2, service)])]
+    sample = [(1, profile(value, at_ms))] + ([(2, id)] if id else [])
+    return wire.encode([(1, pairs + [(2, sample)])])
+
+
+class Spool(unittest.TestCase):
+    options = ("--request-timeout", "5s")
+
+    def setUp(self):
+        self.cluster = Cluster()
+        self.dir = os.path.join(temporary_directory(), "spool")
+        os.mkdir(self.dir, 0o700)
+        if os.geteuid() == 0:  # which hearthd gives up
+            os.chown(self.dir, pwd.getpwnam("postgres").pw_uid, -1)
+        self.server = self.start()
+        self.service = self.id().rsplit(".", 1)[1]
+
+    def tearDown(self):
+        self.server.kill()
+        self.cluster.stop()
+
+    def start(self, *options, wait=True):
+        return Server("--spool-dir", self.dir, *self.options, *options, database_url=self.cluster.url(), wait=wait)
+
+    def away(self):
+        self.cluster.stop()
+        eventually(lambda: self.metric("hearth_ready") == 0, what="a server that notices")
+
+    def back(self):
+        self.cluster.start()
+        self.server.wait_ready()
+
+    def metric(self, name):
+        return prometheus.value(self.server.metrics(), name)
+
+    def push(self, **what):
+        """The header hearth-spooled of a push; None: it was stored."""
+        body = request(self.service, **what)
+        status, headers, answer = self.server.http(
+            "POST", "/" + PUSH, body, {"Content-Type": "application/proto"}, timeout=LATER)
+        self.assertEqual(status, 200, answer)
+        return headers.get("hearth-spooled")
+
+    def ingest(self, service, value, **arguments):
+        query = "".join("&%s=%s" % pair for pair in arguments.items())
+        body = "main;work %d\n" % value
+        return self.server.http("POST", "/ingest?name=%s&format=collapsed&units=samples%s" % (service, query),
+                                body.encode(), {"Content-Type": "text/plain"}, timeout=LATER)
+
+    def export(self, service):
+        e = otlp_profiles.Exporter()
+        cpu = e.cpu(now_ms() * 1_000_000, [e.sample(e.stack("work"), [1, 2], [1, 2])])
+        body = otlp_profiles.to_proto(e.resource({"service.name": service}, cpu).export())
+        headers = {"Content-Type": otlp_profiles.PROTO}
+        return self.server.http("POST", otlp_profiles.PATH, body, headers, timeout=LATER)[:2]
+
+    def rows(self, service=None):
+        """Number of rows of the service."""
+        found = self.server.sql(
+            "SELECT count(*) FROM %s JOIN hearth_data.service USING (service_id) WHERE name = '%s'"
+            % (PROFILES, service or self.service))
+        return int(found[0][0])
+
+    def total(self, service=None, profile_type="process_cpu:samples:count:cpu:nanoseconds"):
+        now = now_ms()
+        answer = self.server.connect("querier.v1.QuerierService/SelectMergeStacktraces", {
+            "profileTypeID": profile_type,
+            "labelSelector": '{service_name="%s"}' % (service or self.service),
+            "start": now - 3_600_000, "end": now + 60_000})
+        return int(answer.get("flamegraph", {}).get("total", 0))
+
+    def wait_replayed(self):
+        eventually(lambda: self.metric("hearth_spool_records") == 0, seconds=60, what="the spooled pushes")
+
+    def test_pushes_are_spooled_survive_a_kill_and_are_stored_once(self):
+        self.assertIsNone(self.push(value=1))
+        self.away()
+        for value in (2, 4, 8):
+            self.assertEqual(self.push(value=value), "1")
+        self.assertEqual(self.push(value=16, id="one"), "1")
+        self.assertEqual(self.metric("hearth_spool_records"), 4)
+        self.server.kill9()
+        self.server = self.start(wait=False)
+        self.assertEqual(self.push(value=16, id="one"), "1")  # the client has lost the answer
+        self.assertEqual(self.metric("hearth_spool_records"), 5)
+        self.back()
+        self.wait_replayed()
+        self.assertEqual(self.rows(), 5)
+        self.assertEqual(self.total(), 1 + 2 + 4 + 8 + 16)
+        self.assertEqual(self.metric("hearth_spool_replayed_total"), 5)
+        self.assertEqual(self.metric("hearth_profiles_repeated_total"), 1)
+        self.assertEqual(os.path.getsize(os.path.join(self.dir, "spool")), 0)
+        self.assertIsNone(self.push(value=32))
+
+    def test_a_record_that_was_stored_but_not_marked_is_not_stored_again(self):
+        self.push(value=1)
+        self.away()
+        for value in (2, 4):
+            self.push(value=value)
+        path = os.path.join(self.dir, "spool")
+        with open(path, "rb") as file:
+            waiting = file.read()
+        self.back()
+        self.wait_replayed()
+        self.server.kill9()
+        with open(path, "wb") as file:  # as a kill between the commit and the mark leaves it
+            file.write(waiting)
+        self.server = self.start()
+        self.wait_replayed()
+        self.assertEqual(self.metric("hearth_profiles_repeated_total"), 2)
+        self.assertEqual((self.rows(), self.total()), (3, 7))
+
+    def test_each_protocol_says_that_a_push_is_spooled(self):
+        self.push(value=1)
+        self.away()
+        status, headers, _ = self.ingest("texts", 5)
+        self.assertEqual((status, headers.get("hearth-spooled")), (202, "1"))
+        status, headers, _ = self.ingest("texts", 6, spyName="gospy")
+        self.assertEqual((status, headers.get("hearth-spooled")), (200, "1"))
+        self.assertEqual(self.server.grpc_bytes(PUSH, request("grpc"))[1]["hearth-spooled"], "1")
+        status, headers = self.export("otlp")
+        self.assertEqual((status, headers.get("hearth-spooled")), (200, "1"))
+        status, _, text = self.server.http("GET", "/ready")
+        self.assertEqual(status, 503)
+        self.assertIn(b"4 spooled pushes wait for the database", text)
+        self.back()
+        self.wait_replayed()
+        self.assertEqual([self.rows(service) for service in ("texts", "grpc", "otlp")], [2, 1, 1])
+        cpu = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+        self.assertEqual(self.total("texts", cpu), (5 + 6) * 10_000_000)  # at 100 Hz, as when they are not spooled
+        self.assertEqual(self.export("stored")[0], 200)
+        self.assertGreater(self.total("otlp", cpu), 0)
+        self.assertEqual(self.total("otlp", cpu), self.total("stored", cpu))
+
+    def test_a_server_without_a_spool_refuses(self):
+        self.server.terminate()
+        self.server = Server(*self.options, database_url=self.cluster.url())
+        self.push(value=1)
+        self.away()
+        with self.assertRaises(RpcError) as caught:
+            self.server.connect_proto(PUSH, request(self.service, value=2), timeout=LATER)
+        self.assertEqual(caught.exception.code, "unavailable")
+        self.back()
+        self.assertEqual(self.rows(), 1)
+
+    def test_torn_and_damaged_records_are_left_out_and_the_others_stored(self):
+        self.push(value=1)
+        self.away()
+        path, sizes = os.path.join(self.dir, "spool"), [0]
+        for value in (2, 4, 8):
+            self.push(value=value)
+            sizes.append(os.path.getsize(path))
+        self.server.kill9()
+        with open(path, "r+b") as file:
+            file.seek(sizes[1] + 60)  # in the body of the second record
+            byte = file.read(1)
+            file.seek(sizes[1] + 60)
+            file.write(bytes([byte[0] ^ 1]))
+            file.truncate(sizes[3] - 3)
+        self.server = self.start(wait=False)
+        self.assertIn("a torn record was cut off", self.server.log())
+        self.back()
+        self.wait_replayed()
+        self.assertIn("a spooled push is damaged", self.server.log())
+        self.assertEqual((self.rows(), self.total()), (2, 1 + 2))
+        self.assertEqual(self.metric("hearth_spool_damaged_total"), 2)
+
+    def test_records_whose_headers_are_damaged_end_nothing(self):
+        self.push(value=1)
+        self.away()
+        path, sizes = os.path.join(self.dir, "spool"), [0]
+        for value in (2, 4, 8):
+            self.push(value=value)
+            sizes.append(os.path.getsize(path))
+        with open(path, "r+b") as file:  # while the server runs
+            for size in sizes[1:3]:
+                file.seek(size + 4)
+                file.write(b"\xff\xff\xff\xff")
+        self.back()
+        self.wait_replayed()
+        self.assertEqual((self.rows(), self.total()), (2, 1 + 2))
+        self.assertEqual(self.metric("hearth_spool_damaged_total"), 2)
+        self.assertEqual(os.path.getsize(path), 0)
+
+    def test_a_full_spool_refuses_as_a_server_without_one(self):
+        self.server.terminate()
+        self.server = self.start("--max-spool-bytes", "1m")
+        self.push(value=1)
+        self.away()
+        with open(os.path.join(self.dir, "spool"), "rb") as file:
+            self.assertEqual(file.read(), b"")
+        stacks = Profile(TYPES, time_ns=now_ms() * 1_000_000)
+        for i in range(400_000 // 40):
+            stacks.add(["main", os.urandom(30).hex()], [1, 10])
+        pairs = [(1, [(1, "__name__"), (2, "process_cpu")]), (1, [(1, "service_name"), (2, "large")])]
+        body = wire.encode([(1, pairs + [(2, [(1, stacks.encode())])])])
+        n = 0
+        with self.assertRaises(RpcError) as caught:
+            for n in range(10):
+                self.server.connect_proto(PUSH, body, timeout=LATER)
+        self.assertEqual(caught.exception.code, "unavailable")
+        self.assertGreaterEqual(self.metric("hearth_spool_full_total"), 1)
+        self.back()
+        self.wait_replayed()
+        self.assertEqual(self.rows("large"), n)
+
+    def test_what_is_wrong_is_refused_and_not_spooled(self):
+        self.push(value=1)
+        self.away()
+        for body in (request(self.service, at_ms=now_ms() - 30 * 86_400_000), wire.encode([(1, [(2, [(1, b"x")])])])):
+            with self.assertRaises(RpcError) as caught:
+                self.server.connect_proto(PUSH, body, timeout=LATER)
+            self.assertEqual(caught.exception.code, "invalid_argument")
+        self.assertEqual(self.metric("hearth_spool_records"), 0)
+
+    def test_a_directory_that_cannot_be_used_ends_the_start(self):
+        with self.assertRaisesRegex(AssertionError, "in use by another hearthd"):
+            self.start(wait=False)
+        self.server.kill9()
+        os.chmod(self.dir, 0o777)
+        with self.assertRaisesRegex(AssertionError, "others may write"):
+            self.start(wait=False)
+        os.chmod(self.dir, 0o700)
+        self.server = self.start()
+
+
+if __name__ == "__main__":
+    unittest.main()
