@@ -25,12 +25,22 @@ class Pending(threading.Thread):
         self.server, self.message, self.seconds, self.outcome = server, message, seconds, None
         self.start()
 
+    def call(self):
+        self.server.grpc_bytes(PUSH, self.message, timeout=self.seconds)
+
     def run(self):
         try:
-            self.server.grpc_bytes(PUSH, self.message, timeout=self.seconds)
+            self.call()
             self.outcome = "ok"
         except RpcError as error:
             self.outcome = error.code
+
+
+class PendingChange(Pending):
+    """A change of an application, which is one transaction."""
+
+    def call(self):
+        self.server.connect("hearth.v1.ApplicationService/Set", self.message, timeout=self.seconds)
 
 
 class Synchronous(unittest.TestCase):
@@ -85,6 +95,21 @@ class Synchronous(unittest.TestCase):
         backend = eventually(self.waiting, 30, what="the wait of the commit")[0]
         sql(self.primary.url(), "SELECT pg_cancel_backend(%s)" % backend)
         self.check_that_it_waits(push)
+
+    def test_2_the_wait_of_a_change_is_cancelled(self):
+        waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%s'"
+        self.standby.stop()
+        change = PendingChange(self.server, {"name": "shop", "owner": "team"})
+        cancelled = eventually(
+            lambda: sql(self.primary.url(), "SELECT pg_cancel_backend(pid), query " + waiting % "COMMIT"), 30,
+            what="the wait of the commit")
+        self.assertEqual(cancelled[0][0], "t")
+        eventually(lambda: change.outcome or sql(self.primary.url(), "SELECT 1 " + waiting % "%settled%COMMIT"), 30,
+                   what="a second wait")
+        self.assertIsNone(change.outcome)
+        self.standby.start()
+        change.join(120)
+        self.assertEqual(change.outcome, "ok")
 
     def test_3_the_primary_crashes_during_the_wait(self):
         push = self.push_without_standby()

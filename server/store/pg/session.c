@@ -197,7 +197,32 @@ struct transaction_run {
     struct hearth_transaction transaction;
     hearth_transaction_fn *fn;
     void *context;
+    bool was_in_doubt; /* an attempt before may have committed, without its synchronous standby */
 };
+
+/*
+ * Commit. An attempt after one in doubt may find nothing left to write, and a commit without writes
+ * waits for no standby: so it writes a message to the WAL, whose commit waits for all before it.
+ */
+static enum hearth_status commit_transaction(struct transaction_run *run, struct hearth_err *err)
+{
+    struct hearth_transaction *transaction = &run->transaction;
+    const char *sql = run->was_in_doubt
+                          ? "SELECT pg_logical_emit_message(true, 'hearth', 'settled'); COMMIT"
+                          : "COMMIT";
+    enum hearth_status status = hearth_pg_script(transaction->pg, sql, &transaction->fault, err);
+
+    run->was_in_doubt = run->was_in_doubt || transaction->fault == HEARTH_PG_FAULT_CONNECTION ||
+                        transaction->pg->lacks_standby;
+    if (status != HEARTH_OK || !transaction->pg->lacks_standby) {
+        return status;
+    }
+
+    transaction->fault = HEARTH_PG_FAULT_RETRY;
+    return HEARTH_FAIL(
+        err, HEARTH_UNAVAILABLE,
+        "the wait for the synchronous standby was cancelled; the change may be made");
+}
 
 static enum hearth_status run_transaction(void *context, struct hearth_pg *pg,
                                           enum hearth_pg_fault *ret_fault, struct hearth_err *err)
@@ -218,7 +243,7 @@ static enum hearth_status run_transaction(void *context, struct hearth_pg *pg,
     }
 
     if (status == HEARTH_OK) {
-        status = hearth_pg_script(pg, "COMMIT", &transaction->fault, err);
+        status = commit_transaction(run, err);
     }
 
     /* After a COMMIT there is no transaction, and the rollback does nothing. */
@@ -244,7 +269,8 @@ enum hearth_status hearth_store_in_transaction(const struct hearth_scope *scope,
         hearth_arena_init(&arena, 0);
     }
 
-    struct transaction_run run = {{.scope = scope, .arena = &arena}, fn, context};
+    struct transaction_run run = {
+        .transaction = {.scope = scope, .arena = &arena}, .fn = fn, .context = context};
     enum hearth_status status = hearth_store_with_pg(scope, run_transaction, &run, err);
     hearth_arena_release(&arena);
 

@@ -100,7 +100,8 @@ typedef enum hearth_status hearth_transaction_fn(void *context,
 /*
  * Check that the store is open, BEGIN (READ COMMITTED), run `fn`, and COMMIT if it returns OK,
  * otherwise ROLLBACK. It sees rows of the scope's tenants only. All of it runs again after a lost
- * connection or a passing fault, a few times. scope->arena may be NULL; its limit holds for the
+ * connection or a passing fault, a few times; OK only when the synchronous standbys, if there are
+ * any, have what was committed. scope->arena may be NULL; its limit holds for the
  * transaction's arena, too.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_store_in_transaction(const struct hearth_scope *scope,
