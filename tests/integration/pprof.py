@@ -8,8 +8,17 @@ Line 1 function_id, 2 line; Function 1 id, 2 name, 3 system_name, 4 filename, 5 
 
 import collections
 import gzip
+import os
+import shutil
 
 from wire import decode, encode, ints, signed
+
+
+def go_command():
+    """A Go whose `go tool pprof` reads profiles, or None. Debian's has it compiled; newer ones compile it when it is first used,
+    which takes a minute of processor time."""
+    debian = "/usr/lib/go-1.19/bin/go"
+    return debian if os.path.exists(debian) else shutil.which("go")
 
 
 class Profile:

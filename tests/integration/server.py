@@ -29,6 +29,8 @@ from questions import QUERIER, Questions
 # gRPC reads this when the first channel is made. With fork support, a fork waits until gRPC's threads are idle, which may never
 # happen; children of tests are forked where they change their user, and use no gRPC.
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+# What nohup ignores, children ignore too, and hearthd and hearth then heed no hangup.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEARTHD = os.environ.get("HEARTHD", str(ROOT / "build/bin/hearthd"))

@@ -3,12 +3,11 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import unittest
 import urllib.parse
 
-from pprof import Profile, inflate
+from pprof import Profile, go_command, inflate
 from server import HEARTH, Cluster, Server, eventually, now_ms, server_environment, temporary_directory
 from test_cli import NO_DATA, OK, SERVER, USAGE, hearth
 
@@ -135,9 +134,8 @@ class Everyday(unittest.TestCase):
         self.assertIn("wrote default.pgo", self.ran("query", "go-pgo", "shop").err)
         with open("default.pgo", "rb") as file:
             merged = inflate(file.read())
-        if shutil.which("go"):
-            # Go from 1.25 on compiles its pprof when it is first used.
-            raw = subprocess.run(["go", "tool", "pprof", "-traces", "default.pgo"], capture_output=True, text=True, timeout=600)
+        if go_command():
+            raw = subprocess.run([go_command(), "tool", "pprof", "-traces", "default.pgo"], capture_output=True, text=True, timeout=600)
             self.assertEqual(raw.returncode, 0, raw.stderr)
             self.assertRegex(raw.stdout, r"21ns +main\.leaf\n +f\n +e\n +d\n +c\n")
             self.assertNotIn(" b\n", raw.stdout)

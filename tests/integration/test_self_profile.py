@@ -3,7 +3,6 @@
 import concurrent.futures
 import json
 import os
-import shutil
 import subprocess
 import threading
 import time
@@ -100,8 +99,7 @@ class SelfProfile(unittest.TestCase):
         self.assertEqual(int(answer["flamegraph"]["total"]), cpu)
 
     def read_by_go(self, body):
-        # Newer ones compile their pprof first.
-        go = next((g for g in ("/usr/lib/go-1.19/bin/go", shutil.which("go")) if g and os.path.exists(g)), None)
+        go = pprof.go_command()
         if go is None:
             server.note("go is not installed: its reading of the profile was not tried")
             return
