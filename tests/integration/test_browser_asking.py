@@ -136,8 +136,7 @@ class Asking(PageTest):
 
     def test_the_chart_is_brushed_by_keys_and_by_the_pointer(self):
         self.open()
-        chart = self.page.find(".timeline .plot")
-        ActionChains(self.page.driver).move_to_element(chart).click_and_hold().move_by_offset(120, 0).release().perform()
+        self.drag()
         self.page.until(lambda: self.address()[1].get("whole") == "now-1h now", "the whole range is kept")
         self.page.find_text("main button", "Whole range").click()
         self.until_address(whole="", **{"from": "now-1h"})
@@ -151,6 +150,38 @@ class Asking(PageTest):
         self.page.find_text(".band.baseline", "Baseline")
         asked = self.address()[1]
         self.assertAlmostEqual(int(asked["to"]) - int(asked["from"]), 150_000, delta=60_000)
+
+    def drag(self, *held):
+        """Drags over the chart, 120 pixels from its middle to the right, with keys held."""
+        actions = ActionChains(self.page.driver)
+        for key in held:
+            actions.key_down(key)
+        actions.move_to_element(self.page.find(".timeline .plot")).click_and_hold().move_by_offset(120, 0).release()
+        for key in held:
+            actions.key_up(key)
+        actions.perform()
+
+    def test_a_double_click_on_the_chart_goes_back_to_the_whole_range(self):
+        self.open()
+        for _ in range(2):  # the second selection lies within the first
+            self.drag()
+            self.page.until(lambda: self.address()[1].get("to", "now") != "now", "the selected range in the address")
+            self.page.settle()
+        self.assertLess(int(self.params()["to"]) - int(self.params()["from"]), 600_000)
+        ActionChains(self.page.driver).double_click(self.page.find(".timeline .plot")).perform()
+        self.until_address(whole="", **{"from": "now-1h"})
+        self.page.settle()
+        self.page.until(lambda: self.total() == "1.58 min", "the total of the whole range")
+
+    def test_a_drag_with_alt_compares_the_selected_window_with_the_time_before_it(self):
+        self.open()
+        self.drag(Keys.ALT)
+        self.page.until(lambda: self.address()[0] == "/diff", "the diff")
+        self.page.find_text(".band.baseline", "Baseline")
+        asked = self.params()
+        width = int(asked["to"]) - int(asked["from"])
+        self.assertTrue(300_000 < width < 900_000, asked)
+        self.assertEqual(asked["q"], '{service_name="shop"}')
 
     def test_a_new_version_is_marked_and_compared_with_the_time_before(self):
         self.open("deployed")
