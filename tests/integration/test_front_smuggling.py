@@ -18,6 +18,8 @@ def fields(*lines, body=b"{}"):
 
 # What is sent, and the first digits of the only answer.
 REFUSED = {
+    # A path that is read up to its NUL.
+    "a NUL in the path": (b"GET /healthz%00 HTTP/1.1\r\nHost: x\r\n\r\n", b"400"),
     # Two lengths.
     "two different lengths": (fields(b"Content-Length: 2", b"Content-Length: 40"), b"400"),
     "two different lengths, the long one first": (fields(b"Content-Length: 40", b"Content-Length: 2"), b"400"),

@@ -43,6 +43,17 @@ static bool has_control_byte(struct hearth_str s)
     return false;
 }
 
+/* The library decodes the path, and reads it up to the first NUL. */
+static bool has_nul_in_path(struct hearth_str uri)
+{
+    for (size_t i = 0; i + 3 <= uri.n && uri.p[i] != '?'; i++) {
+        if (memcmp(uri.p + i, "%00", 3) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A bare LF has become a single NUL byte, directly before the next line or part of a line. */
 static bool ends_line(const struct hearth_http_framing *framing, const char *p)
 {
@@ -54,6 +65,8 @@ void hearth_http_framing_uri(struct hearth_http_framing *framing, struct hearth_
     *framing = (struct hearth_http_framing){.uri = uri};
     if (has_control_byte(uri) || memchr(uri.p, ' ', uri.n) != NULL) {
         refuse_head(framing, 400, "the target of the request holds a blank or a control byte\n");
+    } else if (has_nul_in_path(uri)) {
+        refuse_head(framing, 400, "the path of the request holds a NUL byte, as %00\n");
     }
 }
 

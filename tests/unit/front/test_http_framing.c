@@ -101,6 +101,8 @@ static void nul_bytes_hide_nothing(void **state)
     ASSERT_CODE(400, POST "X\0: a\r\n\r\n");
     ASSERT_CODE(400, POST "\0\0X: a\r\n\r\n");
     ASSERT_CODE(400, "GET /a\0b HTTP/1.1\r\nHost: y\r\n\r\n");
+    ASSERT_CODE(400, "GET /a%00 HTTP/1.1\r\nHost: y\r\n\r\n");
+    ASSERT_CODE(0, "GET /a%0?b=%00 HTTP/1.1\r\nHost: y\r\n\r\n");
 }
 
 static void text_without_a_field_hides_nothing(void **state)
