@@ -89,13 +89,13 @@ struct server {
 static bool is_ready(void *context, char reason[256])
 {
     struct server *server = context;
-    char spooled[128];
+    char spooled[128], away[256];
 
     hearth_spool_explain(server->spool, spooled);
     if (!hearth_store_ready(server->store, reason)) {
-        size_t n = strlen(reason);
-        if (spooled[0] != '\0') {
-            (void)snprintf(reason + n, 256 - n, "; %s", spooled);
+        if (spooled[0] != '\0') { /* first, because errors of connections can be long */
+            (void)snprintf(away, sizeof away, "%s", reason);
+            (void)snprintf(reason, 256, "%s; %.125s", spooled, away);
         }
         return false;
     }
