@@ -258,9 +258,10 @@ void hearth_spool_explain(struct hearth_spool *spool, char text[128])
 
     hearth_mutex_lock(&spool->lock);
     if (spool->n_waiting > 0) {
-        (void)snprintf(text, 128, "%lld spooled pushes wait for the database (%lld of %lld bytes)",
-                       (long long)spool->n_waiting, (long long)spool->end,
-                       (long long)spool->max_bytes);
+        bool is_one = spool->n_waiting == 1;
+        (void)snprintf(text, 128, "%lld spooled %s for the database (%lld of %lld bytes)",
+                       (long long)spool->n_waiting, is_one ? "push waits" : "pushes wait",
+                       (long long)spool->end, (long long)spool->max_bytes);
     }
     hearth_mutex_unlock(&spool->lock);
 }
