@@ -203,6 +203,22 @@ class Spool(unittest.TestCase):
         self.assertEqual(self.metric("hearth_spool_damaged_total"), 2)
         self.assertEqual(os.path.getsize(path), 0)
 
+    def test_records_that_cannot_be_read_now_are_kept_and_stored_later(self):
+        self.away()
+        for value in (2, 4):
+            self.assertEqual(self.push(value=value), "1")
+        with open(os.path.join(self.dir, "spool"), "r+b") as file:
+            kept = file.read()
+            file.truncate(0)  # every read fails, as on a disk with faults
+            self.back()
+            eventually(lambda: "cannot read the spool" in self.server.log(), what="a read that failed")
+            self.assertEqual(self.metric("hearth_spool_records"), 2)
+            file.seek(0)
+            file.write(kept)
+        self.wait_replayed()
+        self.assertEqual((self.rows(), self.total()), (2, 2 + 4))
+        self.assertEqual(self.metric("hearth_spool_damaged_total"), 0)
+
     def test_a_full_spool_refuses_as_a_server_without_one(self):
         self.server.terminate()
         self.server = self.start("--max-spool-bytes", "1m")

@@ -74,18 +74,24 @@ static enum hearth_status scan_file(struct hearth_spool *spool, struct hearth_er
     struct stat about;
     struct hearth_spool_header header;
     int64_t at = 0, end = 0;
+    int unread;
 
     if (fstat(spool->fd, &about) != 0) {
         return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION, "the spool: %s",
                            strerrordesc_np(errno));
     }
 
-    while (hearth_spool_find(spool, &at, about.st_size, &header)) {
+    while (hearth_spool_find(spool, &at, about.st_size, &header, &unread)) {
         if (header.state == HEARTH_SPOOL_WAITING && spool->n_waiting++ == 0) {
             spool->oldest_ns = header.received_ns;
         }
         at += HEARTH_SPOOL_HEADER_BYTES + (int64_t)header.n_body;
         end = at;
+    }
+
+    if (unread != 0) { /* nothing is cut off: acknowledged records may follow */
+        return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION, "cannot read the spool: %s",
+                           strerrordesc_np(unread));
     }
 
     if (end < about.st_size) {
@@ -167,35 +173,50 @@ void hearth_spool_close(struct hearth_spool *spool)
 
 /* ---- reading and marking ---- */
 
+/* Read at most n bytes at a place before the end of the file. Returns 0, with errno, on failure. */
+static size_t read_spool(const struct hearth_spool *spool, char *bytes, size_t n, int64_t at)
+{
+    ssize_t got = pread(spool->fd, bytes, n, at);
+    if (got == 0) { /* somebody else has cut the file */
+        errno = EIO;
+    }
+    return got > 0 ? (size_t)got : 0;
+}
+
 /* Search for a header behind damaged bytes. */
-static bool find_behind_damage(const struct hearth_spool *spool, int64_t *at, int64_t end)
+static bool find_behind_damage(const struct hearth_spool *spool, int64_t *at, int64_t end,
+                               int *ret_errno)
 {
     char window[WINDOW_BYTES];
 
     for (int64_t from = *at + 1; from + HEARTH_SPOOL_HEADER_BYTES <= end;) {
-        ssize_t n = pread(spool->fd, window, sizeof window, from);
+        size_t n = read_spool(spool, window, sizeof window, from);
         if (n < HEARTH_SPOOL_HEADER_BYTES) {
+            *ret_errno = n > 0 ? EIO : errno;
             return false;
         }
-        size_t place = hearth_spool_header_find(hearth_str_n(window, (size_t)n));
-        if (place < (size_t)n) {
+        size_t place = hearth_spool_header_find(hearth_str_n(window, n));
+        if (place < n) {
             *at = from + (int64_t)place;
             return true;
         }
-        from += n - (HEARTH_SPOOL_HEADER_BYTES - 1);
+        from += (int64_t)n - (HEARTH_SPOOL_HEADER_BYTES - 1);
     }
 
     return false;
 }
 
 bool hearth_spool_find(const struct hearth_spool *spool, int64_t *at, int64_t end,
-                       struct hearth_spool_header *ret)
+                       struct hearth_spool_header *ret, int *ret_errno)
 {
     char bytes[HEARTH_SPOOL_HEADER_BYTES];
     int64_t begin = *at;
 
+    *ret_errno = 0;
     while (*at + HEARTH_SPOOL_HEADER_BYTES <= end) {
-        if (pread(spool->fd, bytes, sizeof bytes, *at) != (ssize_t)sizeof bytes) {
+        size_t n = read_spool(spool, bytes, sizeof bytes, *at);
+        if (n < sizeof bytes) {
+            *ret_errno = n > 0 ? EIO : errno;
             return false;
         }
         if (hearth_spool_header_read(bytes, ret) &&
@@ -206,7 +227,7 @@ bool hearth_spool_find(const struct hearth_spool *spool, int64_t *at, int64_t en
             }
             return true;
         }
-        if (!find_behind_damage(spool, at, end)) {
+        if (!find_behind_damage(spool, at, end, ret_errno)) {
             return false;
         }
     }

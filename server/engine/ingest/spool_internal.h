@@ -58,9 +58,12 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_spool_submit(struct hearth_spool *spool, struct hearth_spool_write *write,
                                        struct hearth_err *err);
 
-/* Read the file from *at on, up to `end`, to the next header; false: there is none. */
+/*
+ * Read the file from *at on, up to `end`, to the next header. False: no header follows, or the disk
+ * cannot be read, which says nothing about the records there (*ret_errno is then not 0).
+ */
 bool hearth_spool_find(const struct hearth_spool *spool, int64_t *at, int64_t end,
-                       struct hearth_spool_header *ret);
+                       struct hearth_spool_header *ret, int *ret_errno);
 /* Change the state of a record in place. */
 void hearth_spool_mark(struct hearth_spool *spool, int64_t at, enum hearth_spool_state state);
 /* Empty the file if no record waits. The caller holds the lock. */

@@ -64,8 +64,10 @@ static bool take_record(struct hearth_spool *spool, struct replay *ret)
 {
     hearth_mutex_assert_held(&spool->lock);
 
+    int unread;
+
     ret->at = spool->cursor;
-    while (hearth_spool_find(spool, &ret->at, spool->end, &ret->header)) {
+    while (hearth_spool_find(spool, &ret->at, spool->end, &ret->header, &unread)) {
         spool->cursor = ret->at + HEARTH_SPOOL_HEADER_BYTES + (int64_t)ret->header.n_body;
         if (ret->header.state == HEARTH_SPOOL_WAITING) {
             spool->oldest_ns = spool->is_pass_first ? ret->header.received_ns : spool->oldest_ns;
@@ -77,6 +79,11 @@ static bool take_record(struct hearth_spool *spool, struct replay *ret)
     }
 
     spool->cursor = spool->end;
+    if (unread != 0) { /* what waits behind this place is not lost: the next pass tries again */
+        HEARTH_LOG(HEARTH_LOG_ERROR, "spool", "cannot read the spool", "error",
+                   strerrordesc_np(unread), NULL);
+        spool->is_pass_first = false;
+    }
 
     return false;
 }
