@@ -27,8 +27,8 @@ struct hearth_spool;
 struct hearth_store;
 
 /*
- * Make or open the spool in `dir`, which is made if it is missing, and lock it. The directory must
- * belong to the user of the process, and nobody else may write to it.
+ * Make or open the spool in `dir`, which is made if it is missing, and lock it. The process's user
+ * must own the directory, and no other user may write to it.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_spool_open(const char *dir, int64_t max_bytes, struct hearth_spool **ret,
@@ -45,7 +45,7 @@ enum hearth_status hearth_spool_start(struct hearth_spool *spool, struct hearth_
 void hearth_spool_stop(struct hearth_spool *spool);
 void hearth_spool_close(struct hearth_spool *spool); /* NULL-safe */
 
-/* One line about records that wait; empty if there are none, or no spool (NULL). */
+/* Writes one line about the waiting records; an empty text if no record waits. NULL-safe. */
 void hearth_spool_explain(struct hearth_spool *spool, char text[128]);
 
 #endif

@@ -96,9 +96,9 @@ HEARTH_MUST_CHECK bool hearth_spool_end(int64_t received_ns, struct hearth_buf *
 
 /* Returns false if the HEARTH_SPOOL_HEADER_BYTES at `bytes` are no header. */
 HEARTH_MUST_CHECK bool hearth_spool_header_read(const void *bytes, struct hearth_spool_header *ret);
-/* The place of the first header in `bytes`, or n if there is none that lies in it as a whole. */
+/* Returns the offset of the first whole header in `bytes`, or bytes.n if it holds no header. */
 size_t hearth_spool_header_find(struct hearth_str bytes);
-/* INVALID_ARGUMENT: the body is not the one that was written, or is none; NO_MEMORY. */
+/* INVALID_ARGUMENT: the checksum or the encoding of the body is wrong. NO_MEMORY. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_spool_body_read(const struct hearth_spool_header *header,
                                           struct hearth_str body, struct hearth_arena *arena,
