@@ -5,6 +5,9 @@
 # is created from it has the schema already, and a test does not wait a second for it. Tests of the migrations themselves
 # create theirs from template0.
 #
+# Its local.conf asks for little memory: hearthd gives its PostgreSQL an eighth of the machine, and a postmaster spends a
+# tenth of a second on setting up three gigabytes. test_doctor.py looks at a cluster that the real initdb made.
+#
 # `./dev test` puts it into HEARTH_TEST_ROOT/bin, beside a link to postgres; hearthd gets that directory as --postgres-bin.
 # Whoever comes first makes the cluster as asked, and a copy of it beside the template's place; one rename puts it there,
 # so that nobody sees half of one. Copies have one system identifier: who needs another calls the real initdb.
@@ -47,6 +50,7 @@ migrate() {
 }
 
 "$real" "$@"
+echo "shared_buffers = 256MB" >"$data/local.conf"
 work=$(mktemp -d "$root/templates/XXXXXX") # the path of a socket has at most 107 bytes
 if [ -e "$root/bin/hearthd" ]; then
     migrate "$work"
