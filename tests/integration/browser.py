@@ -21,6 +21,7 @@ except ImportError:
     webdriver = Keys = None
 
 WAIT_S = 20
+FIRST = int(os.environ.get("HEARTH_TEST_FIRST", int(time.time()))) % 2
 
 AXE = pathlib.Path(HEARTHD).parents[1] / "web/node_modules/axe-core/axe.min.js"
 
@@ -45,6 +46,15 @@ SETTLE = """
     else requestAnimationFrame(look);
   };
   look();"""
+
+
+def in_turns(items, place=0):
+    """Every other item, beginning with the first or the second: the other one at the next place, and in the next run.
+
+    What repeats one check for many pages, sizes and languages takes most of the browser's time. `./dev test --long` has
+    all of them; HEARTH_TEST_FIRST repeats a run.
+    """
+    return list(items) if "HEARTH_TEST_LONG" in os.environ else list(items)[(FIRST + place) % 2 :: 2]
 
 
 def require_browser():

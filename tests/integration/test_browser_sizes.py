@@ -8,7 +8,7 @@ import unittest
 
 import directing_data
 import tasks
-from browser import Keys, PageTest
+from browser import FIRST, Keys, PageTest, in_turns
 from more_pages import MORE_PAGES, fill_more
 from pprof import Profile
 from server import now_ms
@@ -137,11 +137,12 @@ class Sizes(PageTest):
         self.emulate("setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False)
 
     def test_nothing_is_cut_off_or_hard_to_hit_at_any_size(self):
-        for path, params in PAGES + self.long_pages:
-            self.resize(*SIZES[0])
+        for place, (path, params) in enumerate(PAGES + self.long_pages):
+            sizes = in_turns(SIZES, place)
+            self.resize(*sizes[0])
             self.open(path, **params)
-            for size in SIZES:
-                with self.subTest(path=path, size=size, **params):
+            for size in sizes:
+                with self.subTest(path=path, size=size, first=FIRST, **params):
                     self.resize(*size)
                     self.browser.settle()
                     found = self.browser.run(WRONG)
