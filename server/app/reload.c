@@ -92,23 +92,15 @@ static void report_changes(struct hearth_reload *reload, const struct hearth_con
 static void apply_next(struct hearth_reload *reload, struct hearth_reloaded *reloaded)
 {
     struct hearth_config *next = &reloaded->config;
-    const struct hearth_config *now = next->before;
     struct hearth_buf changed, waiting;
 
     /* Compare. */
     hearth_buf_init(&changed, 0);
     hearth_buf_init(&waiting, 0);
-    size_t n_changed = hearth_config_changes(now, next, true, &changed);
-    size_t n_waiting = hearth_config_changes(now, next, false, &waiting);
+    size_t n_changed = hearth_config_changes(next->before, next, true, &changed);
+    size_t n_waiting = hearth_config_changes(next->before, next, false, &waiting);
     hearth_buf_byte(&changed, '\0');
     hearth_buf_byte(&waiting, '\0');
-    for (size_t i = 0; i < next->n_warnings; i++) {
-        HEARTH_LOG(HEARTH_LOG_WARN, "app", next->warnings[i], NULL);
-    }
-    report_changes(reload, next, hearth_buf_failed(&changed) ? "" : changed.p,
-                   hearth_buf_failed(&waiting) ? "" : waiting.p, n_waiting);
-    hearth_buf_release(&changed);
-    hearth_buf_release(&waiting);
 
     /* Publish. */
     if (n_changed > 0) {
@@ -116,11 +108,20 @@ static void apply_next(struct hearth_reload *reload, struct hearth_reloaded *rel
         reloaded->older = reload->reloaded;
         reload->reloaded = reloaded;
         atomic_store_explicit(&reload->now, next, memory_order_release);
-        now = next;
-    } else {
+    }
+    reload->hooks.apply(reload->hooks.context, atomic_load(&reload->now));
+
+    /* Say so, now that it is true. */
+    for (size_t i = 0; i < next->n_warnings; i++) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "app", next->warnings[i], NULL);
+    }
+    report_changes(reload, next, hearth_buf_failed(&changed) ? "" : changed.p,
+                   hearth_buf_failed(&waiting) ? "" : waiting.p, n_waiting);
+    hearth_buf_release(&changed);
+    hearth_buf_release(&waiting);
+    if (n_changed == 0) {
         free_reloaded(reloaded);
     }
-    reload->hooks.apply(reload->hooks.context, now);
 }
 
 void hearth_reload_run(struct hearth_reload *reload)
