@@ -378,7 +378,7 @@ static enum hearth_status check_next(void *context, struct hearth_config *next,
 
     HEARTH_TRY(hearth_auth_read_options(next, err));
     HEARTH_TRY(hearth_auth_check_addresses(next, err));
-    HEARTH_TRY(hearth_front_check_options(&next->front, err));
+    HEARTH_TRY(hearth_front_check_reload(server->front, &next->front, err));
 
     /* A file that is the same is not read: its tokens may be readable for root only. */
     release_scrape_file(&server->next_scrape);

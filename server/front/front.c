@@ -442,11 +442,24 @@ bool hearth_front_is_tls(const struct hearth_front *front, size_t i)
     return hearth_acceptor_listener(front->acceptor, i)->is_tls;
 }
 
+enum hearth_status hearth_front_check_reload(const struct hearth_front *front,
+                                             const struct hearth_front_options *options,
+                                             struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_front_check_options(options, err));
+    if (front->oidc == NULL || hearth_oidc_check_options(&options->oidc, err) == HEARTH_OK) {
+        return HEARTH_OK;
+    }
+    hearth_err_prefix(err, "the way \"oidc\" stays until a restart");
+
+    return HEARTH_INVALID_ARGUMENT;
+}
+
 void hearth_front_reload(struct hearth_front *front, const struct hearth_front_options *options)
 {
     atomic_store(&front->options.agents.token, atomic_load(&options->agents.token));
     if (front->oidc != NULL) {
-        hearth_oidc_reload(front->oidc, options->oidc.client_secret);
+        hearth_oidc_reload(front->oidc, &options->oidc);
     }
 }
 

@@ -217,9 +217,14 @@ bool hearth_front_is_tls(const struct hearth_front *front, size_t i);
 HEARTH_MUST_CHECK
 enum hearth_status hearth_front_check_options(const struct hearth_front_options *options,
                                               struct hearth_err *err);
+/* The same for options that _reload will get: the ways to authenticate stay as at the start. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_front_check_reload(const struct hearth_front *front,
+                                             const struct hearth_front_options *options,
+                                             struct hearth_err *err);
 /*
- * Uses the token of agents and the client secret of OpenID Connect from these options, which are
- * kept as long as the front, and fetches the issuers' keys again. From one thread.
+ * Uses the token of agents and the options of OpenID Connect from these options, which are kept as
+ * long as the front and have been checked, and fetches the issuers' keys again. From one thread.
  */
 void hearth_front_reload(struct hearth_front *front, const struct hearth_front_options *options);
 /* Loads the files of TLS again; after a failure, which is logged, the old ones stay. Not

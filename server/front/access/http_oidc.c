@@ -42,8 +42,11 @@ static enum hearth_status begin_oidc_login(struct hearth_rpc *rpc)
     if (return_path.n == 0) {
         return_path = HEARTH_STR("/");
     }
-    HEARTH_TRY(hearth_oidc_begin_login(rpc->front->oidc, return_path, &rpc->arena, &url, &cookie,
-                                       &rpc->err));
+    struct hearth_oidc *oidc = hearth_oidc_hold(rpc->front->oidc);
+    enum hearth_status status =
+        hearth_oidc_begin_login(oidc, return_path, &rpc->arena, &url, &cookie, &rpc->err);
+    hearth_oidc_release(oidc);
+    HEARTH_TRY(status);
 
     hearth_cookie_set_login(rpc, cookie, HEARTH_OIDC_LOGIN_S);
     send_browser_to(rpc, url);
@@ -117,8 +120,10 @@ static enum hearth_status finish_at_issuer(struct hearth_rpc *rpc, struct hearth
     };
     struct hearth_err why = HEARTH_ERR_INIT;
 
-    enum hearth_status status = hearth_oidc_finish_login(rpc->front->oidc, &answer, &rpc->cancel,
-                                                         &rpc->arena, ret, ret_return_path, &why);
+    struct hearth_oidc *oidc = hearth_oidc_hold(rpc->front->oidc);
+    enum hearth_status status = hearth_oidc_finish_login(oidc, &answer, &rpc->cancel, &rpc->arena,
+                                                         ret, ret_return_path, &why);
+    hearth_oidc_release(oidc);
     if (status == HEARTH_UNAUTHENTICATED) {
         return hearth_access_refuse(rpc->front->options.access, hearth_str_c(rpc->caller.address),
                                     why.msg, &rpc->err);

@@ -144,23 +144,25 @@ enum hearth_status hearth_oidc_check_options(const struct hearth_oidc_options *o
 
 /* ---- start and stop ---- */
 
-static enum hearth_status make_login_key(const struct hearth_oidc *oidc,
-                                         const struct hearth_secret *client_secret,
-                                         unsigned char ret[HEARTH_OIDC_KEY_BYTES],
-                                         struct hearth_err *err)
+struct hearth_oidc_slot {
+    struct hearth_mutex lock; /* guards `now` */
+    struct hearth_oidc *now;
+};
+
+static enum hearth_status make_login_key(struct hearth_oidc *oidc, struct hearth_err *err)
 {
-    struct hearth_str secret = hearth_str_c(hearth_secret_reveal(client_secret));
+    struct hearth_str secret = hearth_str_c(hearth_secret_reveal(oidc->options.client_secret));
     char salt[2048];
 
     if (secret.n == 0) {
-        return getrandom(ret, HEARTH_OIDC_KEY_BYTES, 0) == HEARTH_OIDC_KEY_BYTES
+        return getrandom(oidc->login_key, HEARTH_OIDC_KEY_BYTES, 0) == HEARTH_OIDC_KEY_BYTES
                    ? HEARTH_OK
                    : HEARTH_FAIL(err, HEARTH_INTERNAL, "the system gave no random bytes");
     }
 
     (void)snprintf(salt, sizeof salt, "%s %s", oidc->issuers[0].url, oidc->options.client_id);
 
-    return hearth_oidc_key_derive(secret, hearth_str_c(salt), ret, err);
+    return hearth_oidc_key_derive(secret, hearth_str_c(salt), oidc->login_key, err);
 }
 
 static enum hearth_status start_fetcher(struct hearth_oidc *oidc, struct hearth_err *err)
@@ -181,95 +183,90 @@ static enum hearth_status start_fetcher(struct hearth_oidc *oidc, struct hearth_
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_oidc_start(const struct hearth_oidc_options *options,
-                                     struct hearth_oidc **ret, struct hearth_err *err)
+/* ---- what a reload takes along ---- */
+
+static bool is_same_list(const char *const *a, const char *const *b)
 {
-    HEARTH_TRY(hearth_oidc_check_options(options, err));
-    struct hearth_oidc *oidc = hearth_mem_zalloc(sizeof *oidc);
-    if (oidc == NULL) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for issuers");
+    size_t i = 0;
+
+    if (a == NULL || b == NULL) {
+        return a == b;
+    }
+    while (a[i] != NULL && b[i] != NULL && strcmp(a[i], b[i]) == 0) {
+        i++;
     }
 
-    oidc->options = *options;
-    oidc->options.client_secret = NULL;
-    atomic_init(&oidc->client_secret, options->client_secret);
-    oidc->names = (struct hearth_claim_names){options->subject_claim, options->groups_claim};
-    oidc->audience = options->audience[0] != '\0' ? options->audience : options->client_id;
-    hearth_cancel_init(&oidc->cancel, INT64_MAX);
-    hearth_mutex_init(&oidc->lock, HEARTH_RANK_OIDC, "oidc.lock");
-    hearth_cond_init(&oidc->wake);
-    hearth_cond_init(&oidc->tried);
-    (void)curl_global_init(CURL_GLOBAL_DEFAULT);
-
-    enum hearth_status status = parse_issuers(options, oidc->issuers, &oidc->n_issuers, err);
-    if (status == HEARTH_OK) {
-        status = make_login_key(oidc, options->client_secret, oidc->login_key, err);
-    }
-    if (status == HEARTH_OK) {
-        status = hearth_oidc_cache_new(options->max_cached, &oidc->cache, err);
-    }
-    if (status == HEARTH_OK) {
-        status = start_fetcher(oidc, err);
-    }
-    if (status != HEARTH_OK) {
-        hearth_oidc_stop(oidc);
-        return status;
-    }
-
-    *ret = oidc;
-
-    return HEARTH_OK;
+    return a[i] == b[i];
 }
 
-void hearth_oidc_reload(struct hearth_oidc *oidc, const struct hearth_secret *client_secret)
+/* A key without a secret is random: log-ins that were begun go on if it stays. */
+static void keep_login_key(struct hearth_oidc *oidc, const struct hearth_oidc *old)
 {
-    struct hearth_err err = HEARTH_ERR_INIT;
-    unsigned char key[HEARTH_OIDC_KEY_BYTES];
-    bool is_new = !hearth_secret_same(atomic_load(&oidc->client_secret), client_secret);
+    if (strcmp(oidc->options.client_id, old->options.client_id) == 0 &&
+        strcmp(oidc->issuers[0].url, old->issuers[0].url) == 0 &&
+        hearth_secret_same(oidc->options.client_secret, old->options.client_secret)) {
+        memcpy(oidc->login_key, old->login_key, sizeof oidc->login_key);
+    }
+}
 
-    if (is_new && make_login_key(oidc, client_secret, key, &err) != HEARTH_OK) {
-        HEARTH_LOG(HEARTH_LOG_WARN, "oidc", "the client keeps its old secret", "error", err.msg,
-                   NULL);
+/* Documents that came from the same places hold until they are fetched again, which is due now. */
+static void keep_documents(struct hearth_oidc *oidc, struct hearth_oidc *old)
+{
+    if (strcmp(oidc->options.ca_file, old->options.ca_file) != 0 ||
+        !is_same_list(oidc->options.private_hosts, old->options.private_hosts)) {
         return;
     }
 
-    hearth_mutex_lock(&oidc->lock);
-    if (is_new) {
-        memcpy(oidc->login_key, key, sizeof key);
-    }
+    hearth_mutex_lock(&old->lock);
     for (size_t i = 0; i < oidc->n_issuers; i++) {
-        oidc->issuers[i].due_mono_ns = 0;
+        struct hearth_oidc_issuer *to = &oidc->issuers[i];
+        const struct hearth_oidc_issuer *from = old->issuers;
+        while (from < old->issuers + old->n_issuers && strcmp(from->url, to->url) != 0) {
+            from++;
+        }
+        if (from == old->issuers + old->n_issuers) {
+            continue;
+        }
+
+        if (from->endpoints != NULL) {
+            (void)atomic_fetch_add(&from->endpoints->n_holders, 1);
+        }
+        to->endpoints = from->endpoints;
+        to->keys = hearth_jwks_hold(from->keys);
+        memcpy(to->keys_hash, from->keys_hash, sizeof to->keys_hash);
+        to->fetched_mono_ns = from->fetched_mono_ns;
+        to->n_failures = from->n_failures;
+        to->failure = from->failure;
     }
-    (void)pthread_cond_signal(&oidc->wake);
-    hearth_mutex_unlock(&oidc->lock);
-
-    atomic_store(&oidc->client_secret, client_secret);
-    explicit_bzero(key, sizeof key);
+    hearth_mutex_unlock(&old->lock);
 }
 
-void hearth_oidc_get_login_key(struct hearth_oidc *oidc, unsigned char ret[HEARTH_OIDC_KEY_BYTES])
-{
-    hearth_mutex_lock(&oidc->lock);
-    memcpy(ret, oidc->login_key, HEARTH_OIDC_KEY_BYTES);
-    hearth_mutex_unlock(&oidc->lock);
-}
+/* ---- issuers of one set of options ---- */
 
-void hearth_oidc_stop(struct hearth_oidc *oidc)
+/* The thread ends; calls may go on. */
+static void stop_fetcher(struct hearth_oidc *oidc)
 {
-    if (oidc == NULL) {
+    if (!oidc->has_thread) {
         return;
     }
 
-    if (oidc->has_thread) {
-        atomic_store(&oidc->cancel.cancelled, true);
-        hearth_mutex_lock(&oidc->lock);
-        oidc->stopping = true;
-        (void)pthread_cond_broadcast(&oidc->wake);
-        (void)pthread_cond_broadcast(&oidc->tried);
-        hearth_mutex_unlock(&oidc->lock);
-        (void)pthread_join(oidc->thread, NULL);
+    atomic_store(&oidc->cancel.cancelled, true);
+    hearth_mutex_lock(&oidc->lock);
+    oidc->stopping = true;
+    (void)pthread_cond_broadcast(&oidc->wake);
+    (void)pthread_cond_broadcast(&oidc->tried);
+    hearth_mutex_unlock(&oidc->lock);
+    (void)pthread_join(oidc->thread, NULL);
+    oidc->has_thread = false;
+}
+
+void hearth_oidc_release(struct hearth_oidc *oidc)
+{
+    if (oidc == NULL || atomic_fetch_sub(&oidc->n_holders, 1) != 1) {
+        return;
     }
 
+    assert(!oidc->has_thread);
     for (size_t i = 0; i < oidc->n_issuers; i++) {
         hearth_oidc_endpoints_release(oidc->issuers[i].endpoints);
         hearth_jwks_release(oidc->issuers[i].keys);
@@ -280,4 +277,113 @@ void hearth_oidc_stop(struct hearth_oidc *oidc)
     hearth_mutex_destroy(&oidc->lock);
     explicit_bzero(oidc->login_key, sizeof oidc->login_key);
     hearth_mem_free(oidc);
+}
+
+/* old: the issuers that these will replace; NULL: none. */
+static enum hearth_status start_issuers(const struct hearth_oidc_options *options,
+                                        struct hearth_oidc *old, struct hearth_oidc **ret,
+                                        struct hearth_err *err)
+{
+    struct hearth_oidc *oidc = hearth_mem_zalloc(sizeof *oidc);
+    if (oidc == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for issuers");
+    }
+
+    atomic_init(&oidc->n_holders, 1);
+    oidc->options = *options;
+    oidc->names = (struct hearth_claim_names){options->subject_claim, options->groups_claim};
+    oidc->audience = options->audience[0] != '\0' ? options->audience : options->client_id;
+    hearth_cancel_init(&oidc->cancel, INT64_MAX);
+    hearth_mutex_init(&oidc->lock, HEARTH_RANK_OIDC, "oidc.lock");
+    hearth_cond_init(&oidc->wake);
+    hearth_cond_init(&oidc->tried);
+
+    enum hearth_status status = parse_issuers(options, oidc->issuers, &oidc->n_issuers, err);
+    if (status == HEARTH_OK) {
+        status = make_login_key(oidc, err);
+    }
+    if (status == HEARTH_OK) {
+        status = hearth_oidc_cache_new(options->max_cached, &oidc->cache, err);
+    }
+    if (status == HEARTH_OK) {
+        if (old != NULL) {
+            keep_login_key(oidc, old);
+            keep_documents(oidc, old);
+        }
+        status = start_fetcher(oidc, err);
+    }
+    if (status != HEARTH_OK) {
+        hearth_oidc_release(oidc);
+        return status;
+    }
+
+    *ret = oidc;
+
+    return HEARTH_OK;
+}
+
+/* ---- the slot ---- */
+
+enum hearth_status hearth_oidc_start(const struct hearth_oidc_options *options,
+                                     struct hearth_oidc_slot **ret, struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_oidc_check_options(options, err));
+    struct hearth_oidc_slot *slot = hearth_mem_zalloc(sizeof *slot);
+    if (slot == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for issuers");
+    }
+
+    (void)curl_global_init(CURL_GLOBAL_DEFAULT);
+    hearth_mutex_init(&slot->lock, HEARTH_RANK_OIDC, "oidc_slot.lock");
+    enum hearth_status status = start_issuers(options, NULL, &slot->now, err);
+    if (status != HEARTH_OK) {
+        hearth_oidc_stop(slot);
+        return status;
+    }
+
+    *ret = slot;
+
+    return HEARTH_OK;
+}
+
+void hearth_oidc_reload(struct hearth_oidc_slot *slot, const struct hearth_oidc_options *options)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_oidc *next, *old = slot->now; /* only this thread changes it */
+
+    if (start_issuers(options, old, &next, &err) != HEARTH_OK) {
+        HEARTH_LOG(HEARTH_LOG_ERROR, "oidc", "the options of issuers before this reload stay",
+                   "error", err.msg, NULL);
+        return;
+    }
+
+    hearth_mutex_lock(&slot->lock);
+    slot->now = next;
+    hearth_mutex_unlock(&slot->lock);
+    stop_fetcher(old);
+    hearth_oidc_release(old);
+}
+
+struct hearth_oidc *hearth_oidc_hold(struct hearth_oidc_slot *slot)
+{
+    hearth_mutex_lock(&slot->lock);
+    struct hearth_oidc *oidc = slot->now;
+    (void)atomic_fetch_add(&oidc->n_holders, 1);
+    hearth_mutex_unlock(&slot->lock);
+
+    return oidc;
+}
+
+void hearth_oidc_stop(struct hearth_oidc_slot *slot)
+{
+    if (slot == NULL) {
+        return;
+    }
+
+    if (slot->now != NULL) {
+        stop_fetcher(slot->now);
+        hearth_oidc_release(slot->now);
+    }
+    hearth_mutex_destroy(&slot->lock);
+    hearth_mem_free(slot);
 }

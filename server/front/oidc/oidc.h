@@ -12,8 +12,8 @@
  * "corp=https://login.example": "oidc:corp:CLAIM" and "group:corp:GROUP". Several issuers must all
  * have names, so no issuer can name another one's subject.
  *
- * Locks:   oidc.lock (HEARTH_RANK_OIDC).
- * Threads: safe; start and stop from one thread.
+ * Locks:   oidc.lock and slot.lock (HEARTH_RANK_OIDC), never held together.
+ * Threads: safe; start, reload and stop from one thread.
  * Source:  OpenID Connect Core 1.0, Discovery 1.0; RFC 6749, 7636 (PKCE), 9207 (iss in answers).
  */
 #ifndef HEARTH_FRONT_OIDC_H
@@ -22,7 +22,8 @@
 #include "hearth/base/cancel.h"
 #include "hearth/front/front.h"
 
-struct hearth_oidc;
+struct hearth_oidc;      /* issuers, as one set of options names them */
+struct hearth_oidc_slot; /* the issuers in effect, which a reload replaces */
 
 #define HEARTH_OIDC_PAUSE_NS   (10 * HEARTH_NS_PER_SEC)
 #define HEARTH_OIDC_LOGIN_S    600 /* a person may take this long to log in */
@@ -36,15 +37,21 @@ enum hearth_status hearth_oidc_check_options(const struct hearth_oidc_options *o
 /* Starts the thread. No issuer need be reachable. The options are kept. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_oidc_start(const struct hearth_oidc_options *options,
-                                     struct hearth_oidc **ret, struct hearth_err *err);
+                                     struct hearth_oidc_slot **ret, struct hearth_err *err);
 /*
- * Uses another secret of the client (NULL: none), which is kept, and fetches the documents of the
- * issuers again. If the secret has changed, log-ins that were begun with the old one end with
- * UNAUTHENTICATED. From one thread.
+ * Uses other options, which are kept and have been checked, and fetches the documents of the
+ * issuers again. What is known of an issuer holds until then, if its documents come the same way
+ * (ca_file, private_hosts). JWTs are verified again. Log-ins that were begun with another client,
+ * secret or first issuer end with UNAUTHENTICATED. Without memory or threads, the old options stay,
+ * and the log says so. Waits until the old thread has ended, about a second. From one thread.
  */
-void hearth_oidc_reload(struct hearth_oidc *oidc, const struct hearth_secret *client_secret);
+void hearth_oidc_reload(struct hearth_oidc_slot *slot, const struct hearth_oidc_options *options);
 /* No call is under way. NULL-safe. */
-void hearth_oidc_stop(struct hearth_oidc *oidc);
+void hearth_oidc_stop(struct hearth_oidc_slot *slot);
+
+/* The issuers in effect. The caller releases them; calls with them end as they began. */
+struct hearth_oidc *hearth_oidc_hold(struct hearth_oidc_slot *slot);
+void hearth_oidc_release(struct hearth_oidc *oidc); /* NULL-safe */
 
 /* Who a verified token names. Texts are in the caller's arena. */
 struct hearth_oidc_identity {

@@ -44,13 +44,13 @@ struct hearth_oidc_issuer {
 struct hearth_oidc_cache;
 
 struct hearth_oidc {
-    struct hearth_oidc_options options; /* without its client_secret, which may change */
-    _Atomic(const struct hearth_secret *) client_secret;
+    struct hearth_oidc_options options;
+    atomic_size_t n_holders; /* the slot, and calls */
     struct hearth_claim_names names;
     const char *audience;
     struct hearth_oidc_issuer issuers[HEARTH_OIDC_MAX_ISSUERS];
     size_t n_issuers;
-    unsigned char login_key[HEARTH_OIDC_KEY_BYTES]; /* guarded by lock */
+    unsigned char login_key[HEARTH_OIDC_KEY_BYTES]; /* of the cookies of log-ins */
     atomic_int n_logins;                            /* that are being finished */
     struct hearth_oidc_cache *cache;                /* guarded by lock */
     struct hearth_cancel cancel;                    /* of the thread's requests */
@@ -61,11 +61,6 @@ struct hearth_oidc {
     pthread_cond_t tried; /* log-ins: a try has ended */
     bool stopping;
 };
-
-/* ---- oidc.c ---- */
-
-/* The key of cookies of log-ins. */
-void hearth_oidc_get_login_key(struct hearth_oidc *oidc, unsigned char ret[HEARTH_OIDC_KEY_BYTES]);
 
 /* ---- oidc_fetcher.c ---- */
 

@@ -116,8 +116,6 @@ enum hearth_status hearth_oidc_begin_login(struct hearth_oidc *oidc, struct hear
 {
     struct hearth_oidc_endpoints *endpoints;
     struct hearth_oidc_state state;
-    unsigned char key[HEARTH_OIDC_KEY_BYTES];
-
     if (!hearth_oidc_is_local_path(return_path)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "return is not a path of this server: it begins with one '/', and has "
@@ -129,8 +127,7 @@ enum hearth_status hearth_oidc_begin_login(struct hearth_oidc *oidc, struct hear
     enum hearth_status status = hearth_oidc_state_make(
         return_path, hearth_oidc_now_ms() + HEARTH_OIDC_LOGIN_S * 1000, arena, &state, err);
     if (status == HEARTH_OK) {
-        hearth_oidc_get_login_key(oidc, key);
-        status = hearth_oidc_state_seal(key, &state, arena, ret_cookie, err);
+        status = hearth_oidc_state_seal(oidc->login_key, &state, arena, ret_cookie, err);
     }
     if (status == HEARTH_OK) {
         *ret_url = make_login_url(oidc, endpoints->authorization, &state, arena);
@@ -179,7 +176,7 @@ static enum hearth_status exchange_code(struct hearth_oidc *oidc,
                                         long *ret_code, struct hearth_err *err)
 {
     const struct hearth_oidc_options *options = &oidc->options;
-    const char *secret = hearth_secret_reveal(atomic_load(&oidc->client_secret));
+    const char *secret = hearth_secret_reveal(options->client_secret);
     bool has_secret = secret[0] != '\0';
     bool is_basic = has_secret && !endpoints->posts_secret;
     const struct form_pair pairs[] = {
@@ -266,11 +263,8 @@ static enum hearth_status check_login_answer(struct hearth_oidc *oidc,
                                              struct hearth_arena *arena,
                                              struct hearth_oidc_state *ret, struct hearth_err *err)
 {
-    unsigned char key[HEARTH_OIDC_KEY_BYTES];
-
-    hearth_oidc_get_login_key(oidc, key);
-    if (answer->cookie.p == NULL ||
-        !hearth_oidc_state_open(key, answer->cookie, hearth_oidc_now_ms(), arena, ret)) {
+    if (answer->cookie.p == NULL || !hearth_oidc_state_open(oidc->login_key, answer->cookie,
+                                                            hearth_oidc_now_ms(), arena, ret)) {
         return HEARTH_FAIL(err, HEARTH_UNAUTHENTICATED,
                            "the log-in was not begun in this browser within %d minutes: log in "
                            "again",

@@ -112,8 +112,9 @@ static enum hearth_status read_jwt(struct hearth_front *front, struct hearth_str
     struct hearth_err why = HEARTH_ERR_INIT;
     bool is_wrong;
 
-    enum hearth_status status =
-        hearth_oidc_verify(front->oidc, jwt, arena, &identity, &is_wrong, &why);
+    struct hearth_oidc *oidc = hearth_oidc_hold(front->oidc);
+    enum hearth_status status = hearth_oidc_verify(oidc, jwt, arena, &identity, &is_wrong, &why);
+    hearth_oidc_release(oidc);
     if (status == HEARTH_UNAUTHENTICATED && is_wrong) {
         return hearth_access_refuse(front->options.access, ret->address, why.msg, err);
     }

@@ -20,7 +20,7 @@ struct hearth_admin;
 struct hearth_grpc;
 struct hearth_http;
 struct hearth_http_route_table;
-struct hearth_oidc;
+struct hearth_oidc_slot;
 struct hearth_own_traces;
 struct hearth_recent_queries;
 
@@ -37,7 +37,7 @@ struct hearth_front {
     const struct hearth_method_table *methods;
     const struct hearth_http_route_table *routes;
 
-    struct hearth_oidc *oidc;             /* NULL: no issuer is listed */
+    struct hearth_oidc_slot *oidc;        /* NULL: no issuer is listed */
     struct hearth_own_traces *own_traces; /* NULL: trace-otlp-url is empty */
     struct hearth_acceptor *acceptor;
     struct hearth_grpc *grpc;
