@@ -20,12 +20,12 @@ CALLBACK = "/api/v1/oidc/callback"
 
 
 class OidcServer(AccessServer):
-    """A server that knows one issuer, unless the options name others."""
+    """A server that knows one issuer, unless the options name others, or a file of the options does."""
 
-    def __init__(self, issuer, *options, grants=(("oidc:robot", "viewer"),), issuers=None):
+    def __init__(self, issuer, *options, grants=(("oidc:robot", "viewer"),), issuers=None, in_file=False):
+        known = () if in_file else ("--oidc-issuer", issuers or issuer.url, "--oidc-audience", "hearth")
         self.server = Server(
-            "--auth", "token,oidc", "--multitenancy", "--oidc-issuer", issuers or issuer.url,
-            "--oidc-audience", "hearth", "--max-wrong-credentials", "1000", *options,
+            "--auth", "token,oidc", "--multitenancy", *known, "--max-wrong-credentials", "1000", *options,
         )
         self.address = "127.0.0.1:%d" % self.server.port
         self.root = self.setup_token()

@@ -1,9 +1,13 @@
-"""SIGHUP reads the files of secrets again: tokens of agents and administrators, the client of OpenID Connect."""
+"""SIGHUP reads again: files of secrets, of agents, administrators and OpenID Connect, and its issuers and their rules."""
 
+import collections
 import os
 import pathlib
+import secrets
 import shutil
 import signal
+import threading
+import time
 import unittest
 import urllib.parse
 
@@ -130,6 +134,104 @@ class OpenId(Files):
         self.write("client", "short")
         self.assertIn("oidc-client-secret has 5 bytes", self.reload(server, "configuration not reloaded"))
         self.assertEqual(log_in(), 302)
+
+class Issuers(Files):
+    """The options of OpenID Connect, in a file, and JWTs of two issuers."""
+
+    def setUp(self):
+        super().setUp()
+        self.first, self.second = Issuer(), Issuer()
+        self.addCleanup(self.first.stop)
+        self.addCleanup(self.second.stop)
+
+    def configure(self, issuers, audience="hearth", more=""):
+        text = "listening:\n  oidc-issuer: [%s]\n  oidc-audience: %s\n%s" % (", ".join(issuers), audience, more)
+        (self.directory / "hearthd.yaml").write_text(text)
+
+    def serve(self, grants):
+        hearth = OidcServer(self.first, "--config", str(self.directory / "hearthd.yaml"), grants=grants, in_file=True)
+        self.addCleanup(hearth.stop)
+        return hearth
+
+    def test_issuers_audience_and_claims_follow_the_file(self):
+        self.configure([self.first.url])
+        hearth = self.serve([("oidc:robot", "viewer"), ("oidc:corp:robot", "viewer"), ("oidc:corp:bob", "viewer"),
+                             ("group:new:sre", "viewer")])
+        jwt = self.first.jwt()
+        hearth.wait_for_keys(jwt)
+        self.assertEqual(hearth.types(self.second.jwt()), 401)
+
+        # A second issuer: what is known of the first one holds, so its JWTs are never refused meanwhile.
+        self.configure(["corp=" + self.first.url, "new=" + self.second.url])
+        self.assertIn("changed=oidc-issuer needs_restart", self.reload(hearth.server))
+        self.assertEqual(hearth.who(jwt), "oidc:corp:robot")
+        hearth.wait_for_keys(self.second.jwt(groups=["sre"]))
+
+        # Another audience and claim: JWTs that were right are verified again.
+        self.configure(["corp=" + self.first.url], "other", "  oidc-subject-claim: email\n")
+        self.reload(hearth.server)
+        self.assertIn("audience", hearth.refusal(jwt)[1])
+        self.assertEqual(hearth.who(self.first.jwt(aud="other", email="bob")), "oidc:corp:bob")
+        self.assertIn("not listed", hearth.refusal(self.second.jwt(aud="other", groups=["sre"]))[1])
+
+    def test_options_that_the_way_oidc_cannot_work_with_change_nothing(self):
+        self.configure([self.first.url])
+        hearth = self.serve([("oidc:robot", "viewer")])
+        hearth.wait_for_keys(self.first.jwt())
+        (self.directory / "hearthd.yaml").write_text("listening: {oidc-audience: other}\n")
+        log = self.reload(hearth.server, "configuration not reloaded")
+        self.assertIn("oidc-issuer", log)
+        self.configure([self.first.url], more="  oidc-refresh: 1s\n")
+        self.assertIn("at least 10s", self.reload(hearth.server, "configuration not reloaded"))
+        self.assertEqual(hearth.types(self.first.jwt()), 200)
+
+    def test_requests_go_on_while_the_issuers_are_replaced_again_and_again(self):
+        self.configure([self.first.url])
+        hearth = self.serve([("oidc:robot", "viewer")])
+        hearth.wait_for_keys(self.first.jwt())
+        stop, answers = threading.Event(), collections.Counter()
+
+        def ask():
+            while not stop.is_set():
+                answers[hearth.types(self.first.jwt(jti=secrets.token_hex(4)))] += 1
+
+        threads = [threading.Thread(target=ask) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for k in range(8):
+            name = "a=" if k % 2 == 0 else ""
+            self.configure([name + self.first.url], more="  oidc-clock-skew: %ds\n" % (k + 1))
+            self.reload(hearth.server)
+        self.configure([self.first.url])
+        self.reload(hearth.server)
+        stop.set()
+        for thread in threads:
+            thread.join()
+        # Under the name "a", the subject has no role.
+        self.assertLessEqual(set(answers), {200, 403}, answers)
+        self.assertGreater(answers[200], 0)
+        self.assertEqual(hearth.types(self.first.jwt()), 200)
+
+    def test_an_issuer_that_hangs_does_not_keep_a_reload_from_ending(self):
+        self.configure([self.first.url])
+        hearth = self.serve([("oidc:robot", "viewer")])
+        hearth.wait_for_keys(self.first.jwt())
+        asked = threading.Event()
+
+        def hang(handler, body):
+            asked.set()
+            time.sleep(8)
+            return 200, {}, b"{}"
+
+        self.second.documents = {"/.well-known/openid-configuration": hang}
+        self.configure(["a=" + self.first.url, "b=" + self.second.url])
+        self.reload(hearth.server)
+        self.assertTrue(asked.wait(20))
+        self.configure([self.first.url])
+        began = time.monotonic()
+        self.reload(hearth.server)
+        eventually(lambda: hearth.types(self.first.jwt()) == 200, what="the issuers of the last reload")
+        self.assertLess(time.monotonic() - began, 6)
 
 
 if __name__ == "__main__":

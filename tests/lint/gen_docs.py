@@ -97,8 +97,8 @@ values: the log names those that have changed (`needs_restart`), `/ready` says s
 `hearth_config_options_awaiting_restart` counts them.
 
 Secrets are read again from their files: `--agent-token-file`, `--admin-token-file`, `--oidc-client-secret-file`. A
-file that hearthd's user cannot read any more is a warning, and its secret stays. The keys of OpenID Connect issuers
-are fetched again. Secrets in flags, the environment or the configuration file, and database URLs, need a restart.
+file that hearthd's user cannot read any more is a warning, and its secret stays. The issuers of OpenID Connect are
+those of the new options, and their keys are fetched again; the known ones hold until then. Secrets in flags, the environment or the configuration file, and database URLs, need a restart.
 
 If there is a mistake anywhere, nothing changes: the log names each mistake, `/ready` says so while it answers 200, and
 `hearth_config_last_reload_successful` is 0.
