@@ -299,6 +299,40 @@ void hearth_config_print_mistakes(const struct hearth_config *config)
     }
 }
 
+/* "max-samples: 5 (/etc/hearth/hearthd.yaml:3) instead of 4, ..." */
+static void print_differences(const struct hearth_config *now, const struct hearth_config *next,
+                              bool live, struct hearth_buf *out)
+{
+    struct hearth_arena scratch;
+    size_t n = 0;
+
+    hearth_arena_init(&scratch, 0);
+    for (size_t i = 0; i < hearth_n_options; i++) {
+        const struct hearth_option *option = &hearth_options[i];
+        if (option->group != NULL || option->is_live != live || is_same_value(now, next, option)) {
+            continue;
+        }
+
+        hearth_buf_cstr(out, n > 0 ? ", " : out->n > 0 ? "; " : "");
+        if (n++ == 0) {
+            hearth_buf_cstr(out, live ? "SIGHUP applies " : "a restart applies ");
+        }
+        hearth_buf_printf(out, "%s: ", option->flag);
+        print_value(next, option, &scratch, out);
+        hearth_buf_printf(out, " (%s) instead of ", next->origins[i]);
+        print_value(now, option, &scratch, out);
+    }
+
+    hearth_arena_release(&scratch);
+}
+
+void hearth_config_write_differences(const struct hearth_config *now,
+                                     const struct hearth_config *next, struct hearth_buf *out)
+{
+    print_differences(now, next, true, out);
+    print_differences(now, next, false, out);
+}
+
 /* "max-samples: 5 (flag), ..." of the options that a source sets to another value. */
 static void print_changed(const struct hearth_config *config, const struct hearth_config *defaults,
                           struct hearth_buf *out)

@@ -159,11 +159,37 @@ void hearth_reload_explain(struct hearth_reload *reload, char reason[256])
     hearth_mutex_unlock(&reload->lock);
 }
 
+/* Read the sources as a reload would, and compare. */
+static void write_differences(struct hearth_reload *reload, struct hearth_buf *out)
+{
+    const struct hearth_config *now = atomic_load_explicit(&reload->now, memory_order_acquire);
+    struct hearth_err why = HEARTH_ERR_INIT;
+    struct hearth_config *next = hearth_mem_zalloc(sizeof *next);
+    if (next == NULL) {
+        hearth_buf_cstr(out, "not known: there is no memory to read the sources");
+        return;
+    }
+
+    if (hearth_config_reload(next, now, reload->argc, reload->argv, reload->environment, &why) ==
+        HEARTH_OK) {
+        hearth_config_write_differences(now, next, out);
+    } else {
+        hearth_buf_printf(out, "not known, the sources have mistakes: %s", why.msg);
+    }
+    hearth_config_release(next);
+    hearth_mem_free(next);
+}
+
 void hearth_reload_write_config(void *reload, enum hearth_front_config which,
                                 struct hearth_buf *out)
 {
     struct hearth_reload *self = reload;
     char problem[256];
+
+    if (which == HEARTH_FRONT_CONFIG_UNAPPLIED) {
+        write_differences(self, out);
+        return;
+    }
 
     if (which == HEARTH_FRONT_CONFIG_PROBLEM) {
         hearth_reload_explain(self, problem);

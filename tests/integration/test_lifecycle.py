@@ -166,8 +166,19 @@ class Hangup(unittest.TestCase):
         path = pathlib.Path(directory, "hearth.conf")
         path.write_text("log-level = info\nmax-samples = 1000\n")
         server = Server("--config", str(path), directory=directory)
+        body = server.http("GET", "/api/v1/status/config")[2].decode()
+        labels = re.search(r"service-labels: (.*)", body).group(1)
 
+        # Before the signal, the doctor sees what the file says, and what is in effect.
         path.write_text("log-level = debug\nmax-samples = 2000\nservice-labels = app\n")
+        checks = {c["name"]: c for c in server.connect("hearth.v1.AdminService/Doctor", {})["checks"]}
+        self.assertEqual(checks["configuration"]["verdict"], "VERDICT_OK")
+        self.assertEqual(checks["options that are not in effect"]["verdict"], "VERDICT_ADVICE")
+        self.assertEqual(
+            checks["options that are not in effect"]["found"],
+            "SIGHUP applies max-samples: 2000 (%s:2) instead of 1000, log-level: debug (%s:1) instead of info; "
+            "a restart applies service-labels: [app] (%s:3) instead of %s" % (path, path, path, labels),
+        )
         server.process.send_signal(signal.SIGHUP)
         found = eventually(lambda: re.search("msg=\"configuration reloaded\".*", server.log()), what="the reload").group()
         self.assertIn('log_level=debug changed="max-samples, log-level" needs_restart=service-labels', found)
@@ -183,6 +194,8 @@ class Hangup(unittest.TestCase):
         self.assertIn("log-level: debug (%s:1)" % path, changed)
         self.assertIn("max-samples: 2000 (%s:2)" % path, changed)
         self.assertNotIn("max-request-bytes", changed)
+        found = checks["options that are not in effect"]["found"]
+        self.assertEqual(found, "a restart applies service-labels: [app] (%s:3) instead of %s" % (path, labels))
         status, _, body = server.http("GET", "/ready")
         self.assertEqual((status, body), (200, b"ready, degraded: the configuration has changed, and hearthd needs a restart for: service-labels"))
 
@@ -196,12 +209,16 @@ class Hangup(unittest.TestCase):
         self.assertIn(b"the configuration was not reloaded, the old one stays in effect: ", body)
         self.assertEqual(value(server.metrics(), "hearth_config_last_reload_successful"), 0)
 
+        checks = {c["name"]: c for c in server.connect("hearth.v1.AdminService/Doctor", {})["checks"]}
+        self.assertIn("have mistakes: %s:2: unknown key" % path, checks["options that are not in effect"]["found"])
+
         # The original file again: nothing waits any more.
         path.write_text("log-level = info\nmax-samples = 1000\n")
         server.process.send_signal(signal.SIGHUP)
         eventually(lambda: server.http("GET", "/ready")[2] == b"ready", what="a configuration as at the start")
         checks = {c["name"]: c for c in server.connect("hearth.v1.AdminService/Doctor", {})["checks"]}
         self.assertEqual((checks["configuration"]["verdict"], checks["configuration"]["found"]), ("VERDICT_OK", "in effect"))
+        self.assertEqual(checks["options that are not in effect"]["found"], "none")
         self.assertEqual(value(server.metrics(), "hearth_config_last_reload_successful"), 1)
         self.assertEqual(value(server.metrics(), "hearth_config_options_awaiting_restart"), 0)
         server.stop()

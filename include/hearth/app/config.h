@@ -117,6 +117,13 @@ void hearth_config_help(bool all, struct hearth_buf *out);
 void hearth_config_print(const struct hearth_config *config, struct hearth_buf *out);
 /* The same, of options that a source sets. */
 void hearth_config_print_set(const struct hearth_config *config, struct hearth_buf *out);
+/*
+ * Append on one line the options whose values differ between `now`, which is in effect, and `next`:
+ * first those that a reload applies, then those that need a restart; nothing if there are none.
+ * Secrets are masked.
+ */
+void hearth_config_write_differences(const struct hearth_config *now,
+                                     const struct hearth_config *next, struct hearth_buf *out);
 /* Append the part of the configuration that a caller of front wants to see; not its problem. */
 void hearth_config_write_part(const struct hearth_config *config, enum hearth_front_config which,
                               struct hearth_buf *out);

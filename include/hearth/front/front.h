@@ -30,7 +30,10 @@ enum hearth_front_config {
     HEARTH_FRONT_CONFIG_DIFF,    /* the options that were set */
     HEARTH_FRONT_CONFIG_DEFAULT, /* the defaults */
     HEARTH_FRONT_CONFIG_CHANGED, /* on one line: options whose values are not the defaults */
-    HEARTH_FRONT_CONFIG_PROBLEM, /* on one line: how the sources differ now; empty: they do not */
+    HEARTH_FRONT_CONFIG_PROBLEM, /* on one line: what the last reload left undone; empty: nothing */
+    /* On one line: options that have other values in their sources now than in effect; empty: none.
+     * Reads files. */
+    HEARTH_FRONT_CONFIG_UNAPPLIED,
 };
 
 /* Appends the configuration as text for people, without secrets. Called from any thread. */

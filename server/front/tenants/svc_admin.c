@@ -108,12 +108,15 @@ static struct hearth_str write_config(struct hearth_rpc *rpc, enum hearth_front_
     return text;
 }
 
-/* Two checks of this server's configuration. */
+/* Checks of this server's configuration. */
+#define N_CONFIG_CHECKS 3
+
 static enum hearth_status check_config(struct hearth_rpc *rpc, struct hearth_check *ret)
 {
     struct hearth_str changed = write_config(rpc, HEARTH_FRONT_CONFIG_CHANGED);
     struct hearth_str problem = write_config(rpc, HEARTH_FRONT_CONFIG_PROBLEM);
-    if (changed.p == NULL || problem.p == NULL) {
+    struct hearth_str unapplied = write_config(rpc, HEARTH_FRONT_CONFIG_UNAPPLIED);
+    if (changed.p == NULL || problem.p == NULL || unapplied.p == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
 
@@ -128,6 +131,12 @@ static enum hearth_status check_config(struct hearth_rpc *rpc, struct hearth_che
             HEARTH_STR("check it by hearthd check-config; then restart hearthd, or send "
                        "it SIGHUP if no option needs a restart");
     }
+    ret[2].name = HEARTH_STR("options that are not in effect");
+    ret[2].verdict = unapplied.n > 0 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK;
+    ret[2].found = unapplied.n > 0 ? unapplied : HEARTH_STR("none");
+    if (unapplied.n > 0) {
+        ret[2].advice = HEARTH_STR("send hearthd SIGHUP (systemctl reload hearthd), or restart it");
+    }
 
     return HEARTH_OK;
 }
@@ -140,14 +149,14 @@ HEARTH_UNARY(hearth_svc_admin_doctor, Hearth__V1__DoctorRequest, Hearth__V1__Doc
     HEARTH_TRY(hearth_admin_doctor(rpc->front->admin, &rpc->arena, &checks, &n, &rpc->err));
 
     /* The store knows the database, this layer the configuration. */
-    struct hearth_check *all = hearth_arena_calloc(&rpc->arena, n + 2, sizeof *all);
+    struct hearth_check *all = hearth_arena_calloc(&rpc->arena, n + N_CONFIG_CHECKS, sizeof *all);
     if (all == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
     memcpy(all, checks, n * sizeof *all);
     if (rpc->front->options.write_config != NULL) {
         HEARTH_TRY(check_config(rpc, &all[n]));
-        n += 2;
+        n += N_CONFIG_CHECKS;
     }
     HEARTH_RPC_LIST(rpc, &check_map, all, n, out, checks);
 
