@@ -94,7 +94,7 @@ static enum hearth_status load_variable(struct hearth_config *config, struct hea
                            hearth_config_quote(config, name), suggest_variable(config, name));
     }
 
-    return hearth_option_set(config, option, value, "environment", false, err);
+    return hearth_option_set(config, option, value, HEARTH_FROM_ENVIRONMENT, false, err);
 }
 
 static void load_environment(struct hearth_config *config, char *const *environment)
@@ -186,7 +186,7 @@ static enum hearth_status take_flag(struct hearth_config *config, struct argumen
 static void load_flags(struct hearth_config *config, int argc, char *const *argv,
                        const char **ret_file)
 {
-    static const char from[] = "flag";
+    static const char from[] = HEARTH_FROM_FLAG;
 
     for (struct argument_list args = {argv, argc, 1}; args.i < argc; args.i++) {
         struct hearth_err why = HEARTH_ERR_INIT;
@@ -384,9 +384,12 @@ static void copy_to_layers(struct hearth_config *config)
     config->front.agents.token = config->agent_token;
 }
 
-void hearth_config_keep_start_values(struct hearth_config *config)
+enum hearth_status hearth_config_keep_start_values(struct hearth_config *config,
+                                                   struct hearth_err *err)
 {
     assert(config->before != NULL);
+
+    HEARTH_TRY(hearth_config_keep_start_secrets(config, err));
 
     for (size_t i = 0; i < hearth_n_options; i++) {
         const struct hearth_option *option = &hearth_options[i];
@@ -396,6 +399,8 @@ void hearth_config_keep_start_values(struct hearth_config *config)
     }
 
     copy_to_layers(config);
+
+    return HEARTH_OK;
 }
 
 static enum hearth_status set_default_data_dir(struct hearth_config *config, const char *home,
@@ -426,7 +431,7 @@ static enum hearth_status load_sources(struct hearth_config *config, int argc, c
     /* --config first, then all sources in their order. */
     HEARTH_TRY(load_defaults(config, err));
     if (config->before != NULL) {
-        HEARTH_TRY(hearth_config_copy_secrets(config, config->before, err));
+        HEARTH_TRY(hearth_config_copy_secrets(config, err));
     }
     load_flags(config, argc, argv, &file);
     if (config->want_help || config->want_version) {

@@ -27,9 +27,11 @@ static enum hearth_status check_is_first(const struct hearth_config *config,
                                          struct hearth_err *err)
 {
     const char *earlier = config->origins[option - hearth_options];
-    bool is_kept = config->before != NULL && hearth_option_is_secret(option);
+    bool is_copied = hearth_option_was_wiped(config, option) ||
+                     (config->before != NULL && hearth_option_is_secret(option) &&
+                      strcmp(earlier, hearth_option_find_file(option)->flag) == 0);
 
-    if (!is_kept && strcmp(earlier, "default") != 0) {
+    if (!is_copied && strcmp(earlier, "default") != 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: %s is already set at %s", from,
                            option->flag, earlier);
     }

@@ -25,6 +25,10 @@ enum hearth_option_kind {
     BOOL,
 };
 
+/* Places of values that are no lines of a file; messages show them. */
+#define HEARTH_FROM_FLAG        "flag"
+#define HEARTH_FROM_ENVIRONMENT "environment"
+
 struct hearth_option {
     /*
      * The row begins a group with this name, and with this name in files, and has no option;
@@ -88,12 +92,21 @@ bool hearth_option_is_secret(const struct hearth_option *option);
 /* The option that names the file of a secret, such as "agent-token-file" of "agent-token". */
 const struct hearth_option *hearth_option_find_file(const struct hearth_option *secret);
 
-/* Read the secrets whose -file option is set, and note mistakes. */
+/*
+ * Read the secrets whose -file option is set, and note mistakes. A reload keeps a secret that it
+ * cannot read any more, with a warning if it would have applied another one.
+ */
 void hearth_config_read_secrets(struct hearth_config *config, char *const *environment);
+/* True in a reload for a secret that stood in an argument or a variable, which was overwritten. */
+bool hearth_option_was_wiped(const struct hearth_config *config,
+                             const struct hearth_option *option);
+/* In a reload: copy those secrets, and those of files of their own, which may be unreadable now. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_config_copy_secrets(struct hearth_config *to,
-                                              const struct hearth_config *from,
-                                              struct hearth_err *err);
+enum hearth_status hearth_config_copy_secrets(struct hearth_config *config, struct hearth_err *err);
+/* After a reload: give secrets that need a restart the values that they have in `before`. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_config_keep_start_secrets(struct hearth_config *config,
+                                                    struct hearth_err *err);
 void hearth_config_free_secrets(struct hearth_config *config);
 /* Add a line for the log of the start; the text is in the config's arena; NULL is ignored. */
 void hearth_config_warn(struct hearth_config *config, const char *text);

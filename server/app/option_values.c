@@ -183,8 +183,8 @@ enum hearth_status hearth_option_set(struct hearth_config *config,
 {
     assert(option->flag != NULL && from != NULL);
 
-    if (config->before != NULL && hearth_option_is_secret(option)) {
-        return HEARTH_OK; /* overwritten where it stood; it was copied */
+    if (hearth_option_was_wiped(config, option)) {
+        return HEARTH_OK; /* it was copied, and overrides the file */
     }
 
     void *to = find_member(config, option);

@@ -88,23 +88,35 @@ static void report_changes(struct hearth_reload *reload, const struct hearth_con
     hearth_metric_set(HEARTH_M_CONFIG_WAITING, (int64_t)n_waiting);
 }
 
-/* Apply a configuration without mistakes, or free it if it is the one in effect. */
-static void apply_next(struct hearth_reload *reload, struct hearth_reloaded *reloaded)
+/* Options that differ from those in effect, and those of them that wait for a restart. */
+struct changes {
+    struct hearth_buf changed, waiting; /* names, NUL-terminated */
+    size_t n_changed, n_waiting;
+};
+
+static void find_changes(const struct hearth_config *next, struct changes *ret)
+{
+    hearth_buf_init(&ret->changed, 0);
+    hearth_buf_init(&ret->waiting, 0);
+    ret->n_changed = hearth_config_changes(next->before, next, true, &ret->changed);
+    ret->n_waiting = hearth_config_changes(next->before, next, false, &ret->waiting);
+    hearth_buf_byte(&ret->changed, '\0');
+    hearth_buf_byte(&ret->waiting, '\0');
+}
+
+static void release_changes(struct changes *changes)
+{
+    hearth_buf_release(&changes->changed);
+    hearth_buf_release(&changes->waiting);
+}
+
+/* Apply a configuration without mistakes, and keep it if it changes anything now. */
+static void apply_next(struct hearth_reload *reload, struct hearth_reloaded *reloaded,
+                       const struct changes *changes)
 {
     struct hearth_config *next = &reloaded->config;
-    struct hearth_buf changed, waiting;
 
-    /* Compare. */
-    hearth_buf_init(&changed, 0);
-    hearth_buf_init(&waiting, 0);
-    size_t n_changed = hearth_config_changes(next->before, next, true, &changed);
-    size_t n_waiting = hearth_config_changes(next->before, next, false, &waiting);
-    hearth_buf_byte(&changed, '\0');
-    hearth_buf_byte(&waiting, '\0');
-
-    /* Publish. */
-    if (n_changed > 0) {
-        hearth_config_keep_start_values(next);
+    if (changes->n_changed > 0) {
         reloaded->older = reload->reloaded;
         reload->reloaded = reloaded;
         atomic_store_explicit(&reload->now, next, memory_order_release);
@@ -115,11 +127,10 @@ static void apply_next(struct hearth_reload *reload, struct hearth_reloaded *rel
     for (size_t i = 0; i < next->n_warnings; i++) {
         HEARTH_LOG(HEARTH_LOG_WARN, "app", next->warnings[i], NULL);
     }
-    report_changes(reload, next, hearth_buf_failed(&changed) ? "" : changed.p,
-                   hearth_buf_failed(&waiting) ? "" : waiting.p, n_waiting);
-    hearth_buf_release(&changed);
-    hearth_buf_release(&waiting);
-    if (n_changed == 0) {
+    report_changes(reload, next, hearth_buf_failed(&changes->changed) ? "" : changes->changed.p,
+                   hearth_buf_failed(&changes->waiting) ? "" : changes->waiting.p,
+                   changes->n_waiting);
+    if (changes->n_changed == 0) {
         free_reloaded(reloaded);
     }
 }
@@ -147,9 +158,20 @@ void hearth_reload_run(struct hearth_reload *reload)
     if (next->n_mistakes > 0) {
         report_mistakes(reload, next);
         free_reloaded(reloaded);
-    } else {
-        apply_next(reload, reloaded);
+        return;
     }
+
+    struct changes changes;
+    find_changes(next, &changes);
+    status = hearth_config_keep_start_values(next, &unfit);
+    if (status == HEARTH_OK) {
+        apply_next(reload, reloaded, &changes);
+    } else {
+        hearth_config_note(next, status, &unfit);
+        report_mistakes(reload, next);
+        free_reloaded(reloaded);
+    }
+    release_changes(&changes);
 }
 
 void hearth_reload_explain(struct hearth_reload *reload, char reason[256])

@@ -117,7 +117,11 @@ static enum hearth_status read_secret_option(struct hearth_config *config,
     HEARTH_TRY(find_secret_path(config, value, environment, &path, err));
 
     /* Root has read it at the start, and was given up. */
+    bool is_compared = config->before != NULL && !option->is_live; /* and used after a restart */
     if (was_read && access(path, R_OK) != 0 && errno == EACCES) {
+        if (is_compared) {
+            return HEARTH_OK;
+        }
         hearth_config_warn(config, hearth_arena_printf(&config->arena,
                                                        "%s: hearthd's user cannot read \"%s\" "
                                                        "again, and keeps the secret that it has",
@@ -126,12 +130,15 @@ static enum hearth_status read_secret_option(struct hearth_config *config,
     }
 
     enum hearth_status status = hearth_secret_read(path, &secret, &is_public, err);
+    if (status != HEARTH_OK && is_compared) {
+        return HEARTH_OK; /* such a file may be there at the start only */
+    }
     if (status != HEARTH_OK) {
         hearth_err_prefix(err, "%s", file->flag);
         return status;
     }
 
-    if (is_public) {
+    if (is_public && !is_compared) {
         hearth_config_warn(config, hearth_arena_printf(&config->arena,
                                                        "%s: every user of this machine can read "
                                                        "\"%s\"; chmod o-r it",
@@ -145,12 +152,10 @@ static enum hearth_status read_secret_option(struct hearth_config *config,
 
 void hearth_config_read_secrets(struct hearth_config *config, char *const *environment)
 {
-    bool is_reload = config->before != NULL;
-
     for (size_t i = 0; i < hearth_n_options; i++) {
         const struct hearth_option *option = &hearth_options[i];
         struct hearth_err why = HEARTH_ERR_INIT;
-        if (hearth_option_is_secret(option) && (option->is_live || !is_reload)) {
+        if (hearth_option_is_secret(option)) {
             hearth_config_note(config, read_secret_option(config, option, environment, &why), &why);
         }
     }
@@ -158,21 +163,55 @@ void hearth_config_read_secrets(struct hearth_config *config, char *const *envir
 
 /* ---- copies ---- */
 
-enum hearth_status hearth_config_copy_secrets(struct hearth_config *to,
-                                              const struct hearth_config *from,
-                                              struct hearth_err *err)
+bool hearth_option_was_wiped(const struct hearth_config *config, const struct hearth_option *option)
 {
+    if (config->before == NULL || !hearth_option_is_secret(option)) {
+        return false;
+    }
+    const char *origin = config->before->origins[option - hearth_options];
+
+    return strcmp(origin, HEARTH_FROM_FLAG) == 0 || strcmp(origin, HEARTH_FROM_ENVIRONMENT) == 0;
+}
+
+static enum hearth_status copy_secret(struct hearth_config *config,
+                                      const struct hearth_option *option, struct hearth_err *err)
+{
+    const struct hearth_config *before = config->before;
+    struct hearth_secret *secret, *copy = NULL;
+
+    memcpy(&secret, (const char *)before + option->offset, sizeof secret);
+    HEARTH_TRY(hearth_secret_copy(secret, &copy, err));
+    set_secret(config, option, copy, before->origins[option - hearth_options]);
+
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_config_copy_secrets(struct hearth_config *config, struct hearth_err *err)
+{
+    assert(config->before != NULL);
+
     for (size_t i = 0; i < hearth_n_options; i++) {
         const struct hearth_option *option = &hearth_options[i];
-        struct hearth_secret *secret, *copy = NULL;
         if (!hearth_option_is_secret(option)) {
             continue;
         }
+        bool was_read =
+            strcmp(config->before->origins[i], hearth_option_find_file(option)->flag) == 0;
+        if (was_read || hearth_option_was_wiped(config, option)) {
+            HEARTH_TRY(copy_secret(config, option, err));
+        }
+    }
 
-        memcpy(&secret, (const char *)from + option->offset, sizeof secret);
-        HEARTH_TRY(hearth_secret_copy(secret, &copy, err));
-        memcpy((char *)to + option->offset, &copy, sizeof copy);
-        to->origins[i] = from->origins[i];
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_config_keep_start_secrets(struct hearth_config *config,
+                                                    struct hearth_err *err)
+{
+    for (size_t i = 0; i < hearth_n_options; i++) {
+        if (hearth_option_is_secret(&hearth_options[i]) && !hearth_options[i].is_live) {
+            HEARTH_TRY(copy_secret(config, &hearth_options[i], err));
+        }
     }
 
     return HEARTH_OK;

@@ -82,9 +82,17 @@ class Tokens(Files):
             self.assertIn("cannot read", self.reload(server))
             self.assertEqual(refused("second", "third"), [False, True])
 
+        # In the configuration file itself.
+        self.configure("agents: {agent-token: fourth}\n")
+        self.assertIn('changed="agent-token, agent-token-file"', self.reload(server))
+        self.configure("agents: {agent-token: fifth}\n")
+        self.assertIn("changed=agent-token needs_restart", self.reload(server))
+        self.assertEqual(refused("third", "fourth", "fifth"), [True, True, False])
+        self.assertNotIn("fifth", server.log())
+
         # Without the option, agents need none.
         self.configure("{}\n")
-        self.assertIn('changed="agent-token, agent-token-file"', self.reload(server))
+        self.assertIn("changed=agent-token needs_restart", self.reload(server))
         self.assertEqual(refused("second", "anything"), [False, False])
 
     def test_the_token_of_administrators_follows_its_file(self):

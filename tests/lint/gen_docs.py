@@ -96,9 +96,16 @@ are loaded, and [scraping](../how-to/scrape.md) begins again if its file has cha
 values: the log names those that have changed (`needs_restart`), `/ready` says so while it answers 200, and
 `hearth_config_options_awaiting_restart` counts them.
 
-Secrets are read again from their files: `--agent-token-file`, `--admin-token-file`, `--oidc-client-secret-file`. A
-file that hearthd's user cannot read any more is a warning, and its secret stays. The issuers of OpenID Connect are
-those of the new options, and their keys are fetched again; the known ones hold until then. Secrets in flags, the environment or the configuration file, and database URLs, need a restart.
+Secrets are read again from the configuration file and from their own files: `--agent-token-file`,
+`--admin-token-file`, `--oidc-client-secret-file`. If hearthd's user cannot read such a file any more, that is a
+warning, and its secret stays. Secrets in flags and in the environment need a restart: hearthd has overwritten them
+there. So do database URLs; one that has changed is named like other options that wait.
+
+The issuers of OpenID Connect are those of the new options, and their keys are fetched again; the known ones hold until
+then.
+
+`hearth admin doctor` reads file, environment and flags at once and shows, as `options that are not in effect`, which
+values SIGHUP would apply, which a restart, and what is in effect instead.
 
 If there is a mistake anywhere, nothing changes: the log names each mistake, `/ready` says so while it answers 200, and
 `hearth_config_last_reload_successful` is 0.

@@ -85,9 +85,9 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_config_load(struct hearth_config *config, int argc, char *const *argv,
                                       char *const *environment, struct hearth_err *err);
 /*
- * Read the sources again. Secrets are copied from `before`, which is kept: in arguments and
- * environment they were overwritten. Those that a reload applies and that have files of their own
- * are read again; a file that only root can read is a warning, and the secret stays.
+ * Read the sources again. Secrets in arguments and environment were overwritten: they are copied
+ * from `before`, which is kept. Those with files of their own are read again; a file that only root
+ * can read is a warning, and the secret stays.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_config_reload(struct hearth_config *config,
@@ -108,8 +108,13 @@ bool hearth_config_is_set(const struct hearth_config *config, const char *flag);
  */
 size_t hearth_config_changes(const struct hearth_config *a, const struct hearth_config *b,
                              bool live, struct hearth_buf *out);
-/* After a reload: give options that need a restart the values that they have in `before`. */
-void hearth_config_keep_start_values(struct hearth_config *config);
+/*
+ * After a reload: give options that need a restart the values that they have in `before`.
+ * NO_MEMORY: the config is of no use.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_config_keep_start_values(struct hearth_config *config,
+                                                   struct hearth_err *err);
 
 /* Append the text of --help, or of --help-all. */
 void hearth_config_help(bool all, struct hearth_buf *out);

@@ -489,6 +489,107 @@ static void secrets_are_wiped_where_they_stood_and_kept_by_a_reload(void **state
     hearth_config_release(&fresh);
 }
 
+static void rewrite(const char *path, const char *text)
+{
+    FILE *out = fopen(path, "w");
+
+    assert_non_null(out);
+    assert_true(fputs(text, out) >= 0);
+    assert_int_equal(fclose(out), 0);
+}
+
+static size_t count_changes(const struct hearth_config *a, const struct hearth_config *b, bool live,
+                            const char *names)
+{
+    struct hearth_buf changes;
+
+    hearth_buf_init(&changes, 0);
+    size_t n = hearth_config_changes(a, b, live, &changes);
+    hearth_buf_byte(&changes, '\0');
+    assert_string_equal(changes.p, names);
+    hearth_buf_release(&changes);
+
+    return n;
+}
+
+static void a_reload_reads_secrets_of_the_configuration_file_and_names_those_that_wait(void **state)
+{
+    struct load *l = *state;
+    struct hearth_config fresh;
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    static const char first[] =
+        "agents: {agent-token: one}\ndatabase: {database-url: 'postgresql://u:one@h/db'}\n"
+        "listening: {oidc-client-secret: one}\n";
+
+    file(l, first, sizeof first - 1);
+    env(l, "HEARTH_OIDC_CLIENT_SECRET=of-the-environment");
+    assert_loads(l);
+    hearth_config_wipe(l->argc, l->argv, l->environ);
+
+    rewrite(l->path,
+            "agents: {agent-token: two}\ndatabase: {database-url: 'postgresql://u:two@h/db'}\n"
+            "listening: {oidc-client-secret: two}\n");
+    assert_int_equal(hearth_config_reload(&fresh, &l->config, l->argc, l->argv, l->environ, &err),
+                     HEARTH_OK);
+    assert_true(hearth_secret_equals(fresh.agent_token, HEARTH_STR("two")));
+    assert_true(
+        hearth_secret_equals(fresh.front.oidc.client_secret, HEARTH_STR("of-the-environment")));
+    assert_int_equal(count_changes(&l->config, &fresh, true, "agent-token"), 1);
+    assert_int_equal(count_changes(&l->config, &fresh, false, "database-url"), 1);
+
+    /* What is published has the URL of the start. */
+    assert_int_equal(hearth_config_keep_start_values(&fresh, &err), HEARTH_OK);
+    assert_int_equal(count_changes(&l->config, &fresh, false, ""), 0);
+    assert_true(hearth_secret_equals(fresh.store.url, HEARTH_STR("postgresql://u:one@h/db")));
+    hearth_config_release(&fresh);
+
+    /* Without the secret, and with the same one twice. */
+    rewrite(l->path, "database: {database-url: 'postgresql://u:one@h/db'}\n");
+    assert_int_equal(hearth_config_reload(&fresh, &l->config, l->argc, l->argv, l->environ, &err),
+                     HEARTH_OK);
+    assert_null(fresh.agent_token);
+    hearth_config_release(&fresh);
+    rewrite(l->path, "agent-token = one\nagent-token = one\n");
+    assert_int_equal(hearth_config_reload(&fresh, &l->config, l->argc, l->argv, l->environ, &err),
+                     HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.msg, "agent-token is already set at"));
+    hearth_config_release(&fresh);
+}
+
+static void a_reload_compares_the_file_of_a_database_url_if_it_can_be_read(void **state)
+{
+    struct load *l = *state;
+    struct hearth_config fresh;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    const char *path = secret_file("postgresql://u:one@h/db", 0600);
+    char option[64];
+
+    (void)snprintf(option, sizeof option, "--database-url-file=%s", path);
+    flag(l, option);
+    assert_loads(l);
+    rewrite(path, "postgresql://u:two@h/db\n");
+    assert_int_equal(hearth_config_reload(&fresh, &l->config, l->argc, l->argv, l->environ, &err),
+                     HEARTH_OK);
+    assert_int_equal(count_changes(&l->config, &fresh, false, "database-url"), 1);
+    struct hearth_buf text;
+    hearth_buf_init(&text, 0);
+    hearth_config_write_differences(&l->config, &fresh, &text);
+    hearth_buf_byte(&text, '\0');
+    assert_string_equal(text.p, "a restart applies database-url: \"postgresql://u:***@h/db\" "
+                                "(database-url-file) instead of \"postgresql://u:***@h/db\"");
+    hearth_buf_release(&text);
+    hearth_config_release(&fresh);
+
+    /* It is gone: a reload needs it for nothing. */
+    (void)unlink(path);
+    assert_int_equal(hearth_config_reload(&fresh, &l->config, l->argc, l->argv, l->environ, &err),
+                     HEARTH_OK);
+    assert_int_equal(count_changes(&l->config, &fresh, false, ""), 0);
+    assert_int_equal(fresh.n_warnings, 0);
+    hearth_config_release(&fresh);
+}
+
 /* ---- printing ---- */
 
 /* Without the comments that name the source of a value. */
@@ -761,6 +862,8 @@ int main(void)
         load_test(a_secret_can_be_a_credential_of_systemd),
         load_test(every_secret_has_an_option_for_its_file),
         load_test(secrets_are_wiped_where_they_stood_and_kept_by_a_reload),
+        load_test(a_reload_reads_secrets_of_the_configuration_file_and_names_those_that_wait),
+        load_test(a_reload_compares_the_file_of_a_database_url_if_it_can_be_read),
         load_test(the_profile_of_pyroscope_begins_with_its_defaults),
         load_test(the_profile_may_come_from_the_environment_or_a_file),
         load_test(there_is_no_third_profile),
