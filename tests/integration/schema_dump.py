@@ -8,13 +8,21 @@ and asks the questions of the JSON file again. NNNN is the number of the newest 
 import base64
 import gzip
 import json
+import pathlib
 import subprocess
+import time
 
+import agents
+import directing_data
+import otlp
+import task_data
+from agents import Instance
 from contract import PUSHED
 from pprof import Profile
 from questions import CPU, QUERIER
-from server import ROOT, Cluster, Server, eventually, now_ms, sql
+from server import HEARTH, ROOT, Cluster, Server, eventually, now_ms, server_environment, sql, temporary_directory
 from tasks import create
+from test_access import PASSWORD, AccessServer
 
 HOUR = 3_600_000
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
@@ -47,12 +55,100 @@ def fill(cluster, start, end):
     eventually(lambda: server.sql(uncompacted) == [["0"]], 60, what="compaction")
     server.stop()
 
+    fill_rest(cluster, end)
     server = Server(*QUICK, "--builder=false", database_url=cluster.url())
     for k in range(60, 80):
         push(server, start + k * HOUR // 20, k)
     for labels, after_ms, profile in PUSHED:
         server.push(profile((end - 60_000 + after_ms) * 1_000_000).encode(), {"__name__": "process_cpu", **labels})
     return server
+
+
+def fill_agents(server):
+    """What agents report and are told: policies, metrics, traffic, tasks and their results."""
+    directing_data.fill_policy(server, hours=0.03)
+    directing_data.fill_network(server)
+    directing_data.fill_stacks(server)
+    directing_data.fill_snapshots(server)
+    directing_data.fill_upload(server)
+    agent = Instance(server, "go", "pod-2")
+    agent.report({"language": "go"})
+    task = create(server, "TRACE", service="go")
+    agent.query_tasks(Instance.TRACE)
+    at = now_ms()
+    agent.send_segments(agent.segment("trace-2", "segment-2", [agents.span(0, "/pay", at, at + 400)]))
+    profile = Profile(TYPES, time_ns=at * 1_000_000).add(["main", "pay"], [1, 10_000_000], {"traceSegmentID": "segment-2"})
+    task_data.collect(server, task_data.go_report(task, profile.encode()), task_data.GO)
+    agent.finish_task(task)
+
+
+def fill_spans(server):
+    """Spans, and profiles that name them."""
+    trace, id = otlp.new_trace(), otlp.new_span()
+    found = otlp.request(({"service.name": "s1"}, [otlp.span(trace, id, "/pay", tags={"http.route": "/pay"})]))
+    server.grpc_bytes(otlp.EXPORT, found)
+    profile = Profile(TYPES, time_ns=now_ms() * 1_000_000).add(["main"], [1, 10_000_000], {"span_id": id.hex(), "trace_id": trace.hex()})
+    server.push(profile.encode(), {"__name__": "process_cpu", "service_name": "s1"})
+
+
+def fill_people(server, end):
+    """What people set, upload and delete, and what was refused."""
+    server.connect("hearth.v1.AdminService/SetTenantSettings", {"gaugeAggregation": "AGGREGATION_MEAN"})
+    server.connect("hearth.v1.ApplicationService/Set", {"name": "s9", "profiling": "PROFILING_OFF"})
+    server.connect("hearth.v1.ApplicationService/SetRule", {"name": "test", "labelSelector": '{env="test"}', "profiling": "PROFILING_OFF"})
+    server.http("POST", "/ingest?format=pprof&name=app", b"\x0a\xff\xff\xff\x0fdamaged")
+    path = pathlib.Path(server.directory, "upload.pb")
+    path.write_bytes(Profile(TYPES, time_ns=now_ms() * 1_000_000).add(["main", "uploaded"], [1, 1]).encode())
+    subprocess.run(
+        [HEARTH, "uploads", "create", path, "--label", "service_name=up", "--wait", "--url", "http://127.0.0.1:%d" % server.port],
+        check=True, env=server_environment(), stdout=subprocess.DEVNULL,
+    )
+    # Two days ago, for the sums of a day; one of the series is deleted again.
+    for k in (300, 301, 302):
+        push(server, end - 55 * HOUR, k, "day")
+    server.push(Profile(TYPES, time_ns=(end - 55 * HOUR) * 1_000_000).add(["gone"], [1, 1]).encode(),
+                {"__name__": "process_cpu", "service_name": "s0", "gone": "1"})
+    wait_for_rows(server, "roll_1d")
+    erase = {"labelSelector": '{gone="1"}', "start": "0", "end": str(now_ms()), "requestedBy": "the dump"}
+    server.connect("hearth.v1.AdminService/Erase", {**erase, "expectedSeries": "1"})
+
+
+def fill_rest(cluster, end):
+    """The tables that profiles alone leave empty."""
+    targets = pathlib.Path(temporary_directory(), "targets.yaml")
+    targets.write_text("scrape_configs: [{job_name: itself, static_configs: [{targets: ['127.0.0.1:1']}]}]\n")
+    server = Server(*QUICK, "--scrape-config", str(targets), database_url=cluster.url())
+    fill_agents(server)
+    fill_spans(server)
+    fill_people(server, end)
+    wait_for_rows(server, "span_index", "span_group", "ingest_error", "scrape_target")
+    eventually(lambda: counts_by_rule(server), 200, what="the first minute that the recording rule counts")
+    server.stop()
+
+    # Callers with names.
+    hearth = AccessServer(*QUICK, database_url=cluster.url())
+    hearth.must("CreateUser", {"name": "alice", "password": PASSWORD})
+    hearth.must("AddGrant", {"subject": "user:alice", "tenant": "anonymous", "role": "viewer"})
+    hearth.token(("anonymous", "viewer", '{service_name="s1"}'))
+    status, _, _ = hearth.post("/api/v1/login", {"user": "alice", "password": PASSWORD}, {})
+    assert status == 200, status
+    hearth.stop()
+
+
+def has_rows(server, table):
+    return server.sql("SELECT count(*) > 0 FROM hearth_data." + table) == [["t"]]
+
+
+def wait_for_rows(server, *tables):
+    for table in tables:
+        eventually(lambda: has_rows(server, table), 60, what=table)
+
+
+def counts_by_rule(server):
+    """A rule begins with the minute after it was made."""
+    push(server, now_ms(), 400, "rule-%d" % now_ms())
+    time.sleep(5)
+    return has_rows(server, "rule_counter") and has_rows(server, "rule_bucket")
 
 
 def questions(start, end):
