@@ -9,6 +9,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static const struct hearth_spool_key g_key = {"the key of the seeds in corpus/"};
+
 static void require(bool ok)
 {
     if (!ok) {
@@ -26,7 +28,7 @@ static void write_again(const struct hearth_spool_record *record, struct hearth_
     for (size_t i = 0; i < record->n_profiles; i++) {
         hearth_spool_put_profile(&record->profiles[i], out);
     }
-    require(hearth_spool_end(1, out));
+    require(hearth_spool_end(&g_key, 1, out));
 }
 
 static void read_body(struct hearth_str body)
@@ -43,7 +45,7 @@ static void read_body(struct hearth_str body)
     require(status == HEARTH_OK || status == HEARTH_INVALID_ARGUMENT);
     if (status == HEARTH_OK) {
         write_again(&record, &out);
-        require(hearth_spool_header_read(out.p, &header));
+        require(hearth_spool_header_read(&g_key, out.p, &header));
         body = hearth_str_n(out.p + HEARTH_SPOOL_HEADER_BYTES, out.n - HEARTH_SPOOL_HEADER_BYTES);
         require(hearth_spool_body_read(&header, body, &arena, &again, &err) == HEARTH_OK);
         require(again.n_profiles == record.n_profiles && again.n_files == record.n_files);
@@ -61,8 +63,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hearth_str rest = hearth_str_n((const char *)data + 1, size - 1);
     if (data[0] == 0) {
         struct hearth_spool_header header;
-        size_t at = hearth_spool_header_find(rest);
-        require(at <= rest.n && (at == rest.n || hearth_spool_header_read(rest.p + at, &header)));
+        size_t at = hearth_spool_header_find(&g_key, rest);
+        require(at <= rest.n &&
+                (at == rest.n || hearth_spool_header_read(&g_key, rest.p + at, &header)));
     } else {
         read_body(rest);
     }

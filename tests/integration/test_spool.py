@@ -1,5 +1,6 @@
 """Pushes that are kept on the disk while the database is away: each is stored once when it is back."""
 
+import gzip
 import os
 import pwd
 import unittest
@@ -202,6 +203,68 @@ class Spool(unittest.TestCase):
         self.assertEqual((self.rows(), self.total()), (2, 1 + 2))
         self.assertEqual(self.metric("hearth_spool_damaged_total"), 2)
         self.assertEqual(os.path.getsize(path), 0)
+
+    def test_a_record_hidden_in_a_profile_is_not_found_behind_damage(self):
+        """The bytes are a record of another spool, so all but the key of this one is right."""
+        path, key = os.path.join(self.dir, "spool"), os.path.join(self.dir, "key")
+        self.push(value=1)
+        self.away()
+        self.push(value=64, id="hidden")
+        with open(path, "rb") as record, open(key, "rb") as secret:
+            hidden, other_key = record.read(), secret.read()
+        self.assertEqual((len(other_key), os.stat(key).st_mode & 0o777), (32, 0o600))
+        self.server.kill9()
+        os.remove(path)
+        os.remove(key)
+        self.server = self.start(wait=False)
+
+        pairs = [(1, [(1, "__name__"), (2, "process_cpu")]), (1, [(1, "service_name"), (2, self.service)])]
+        carrier = gzip.decompress(profile(2)) + wire.encode([(1000, hidden)])  # a field that no reader knows
+        self.server.connect_proto(PUSH, wire.encode([(1, pairs + [(2, [(1, carrier)])])]), timeout=LATER)
+        self.push(value=4)
+        with open(path, "r+b") as file:
+            self.assertIn(hidden, file.read())
+            file.seek(4)
+            file.write(b"\xff\xff\xff\xff")  # in the header of the carrier
+        self.server.kill9()
+        self.server = self.start(wait=False)
+        self.back()
+        self.wait_replayed()
+        self.assertEqual((self.rows(), self.total()), (2, 1 + 4))
+
+        # Under its own key it is a record.
+        self.server.kill9()
+        self.write(path, hidden)
+        self.write(key, other_key)
+        self.server = self.start()
+        self.wait_replayed()
+        self.assertEqual((self.rows(), self.total()), (3, 1 + 4 + 64))
+
+    def test_a_start_without_the_key_of_waiting_records_says_so_and_cuts_nothing_off(self):
+        self.away()
+        self.push(value=2)
+        path, key = os.path.join(self.dir, "spool"), os.path.join(self.dir, "key")
+        with open(path, "rb") as record, open(key, "rb") as secret:
+            kept, right = record.read(), secret.read()
+        self.server.kill9()
+        for damage in (lambda: os.remove(key), lambda: self.write(key, right[:31])):
+            damage()
+            with self.assertRaisesRegex(AssertionError, 'cannot read .*/key.*which tells records'):
+                self.start(wait=False)
+        with open(path, "rb") as record:
+            self.assertEqual(record.read(), kept)
+        self.write(key, right)
+        self.server = self.start(wait=False)
+        self.back()
+        self.wait_replayed()
+        self.assertEqual((self.rows(), self.total()), (1, 2))
+
+    @staticmethod
+    def write(path, content):
+        with open(path, "wb") as file:
+            file.write(content)
+        if os.geteuid() == 0:
+            os.chown(path, pwd.getpwnam("postgres").pw_uid, -1)
 
     def test_records_that_cannot_be_read_now_are_kept_and_stored_later(self):
         self.away()

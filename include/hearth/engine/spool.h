@@ -2,6 +2,7 @@
  * spool.h -- pushes on the disk while the database is away, and their way into it afterwards.
  *
  * One file, DIR/spool, of records (format/spool_record.h); a record is what a push could not store.
+ * DIR/key has the 32 random bytes that seal their headers; it is made together with the file.
  * It is acknowledged as spooled when it is on the disk: pushes that come together share an fsync.
  * While the database can be reached, threads push waiting records as clients do, with ids, so that
  * a record is stored once although hearthd was killed before it was marked: ids are known for an

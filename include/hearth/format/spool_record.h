@@ -9,7 +9,7 @@
  *        4      4  bytes of the body, 1 to HEARTH_SPOOL_MAX_BODY
  *        8      8  XXH3 of the body, seed 0
  *       16      8  time of the push, nanoseconds since the Unix epoch
- *       24      8  XXH3 of bytes 0 to 23, seed 1
+ *       24      8  seal: the first bytes of SHA-256 of the key of the spool and bytes 0 to 23
  *       32      1  state: 0 waiting, 1 stored, 2 refused, 3 damaged; the only byte that changes
  *       33      7  zero
  *       40         the body
@@ -19,8 +19,9 @@
  * files (1, name, bytes, part, client tags) and profiles (2, flags, number of the file + 1, id,
  * labels, bytes as sent, bytes). A profile refers to a file before it.
  *
- * Checked: both hashes, every length and index, and that nothing is left over. A record whose
- * header is right says where the next one begins, even if its body is damaged.
+ * Checked: seal and hash, every length and index, and that nothing is left over. A record whose
+ * header is right says where the next one begins, even if its body is damaged. Bytes of a client
+ * that look like a header are none: only who has the key can seal them.
  *
  * Limits:    HEARTH_SPOOL_MAX_BODY. Decoded arrays take at most about 30 times the body.
  * Ownership: decoded texts borrow from the body; arrays live in the arena.
@@ -44,6 +45,11 @@ enum hearth_spool_state {
     HEARTH_SPOOL_STORED,
     HEARTH_SPOOL_REFUSED,
     HEARTH_SPOOL_DAMAGED,
+};
+
+/* Random, and known to this spool only. */
+struct hearth_spool_key {
+    unsigned char bytes[32];
 };
 
 struct hearth_spool_header {
@@ -90,14 +96,16 @@ void hearth_spool_put_head(const struct hearth_spool_head *head, struct hearth_b
 void hearth_spool_put_file(const struct hearth_spool_file *file, struct hearth_buf *out);
 void hearth_spool_put_profile(const struct hearth_spool_profile *profile, struct hearth_buf *out);
 /* Fill the header in. Returns false if the buffer has failed or the body is too long. */
-HEARTH_MUST_CHECK bool hearth_spool_end(int64_t received_ns, struct hearth_buf *out);
+HEARTH_MUST_CHECK bool hearth_spool_end(const struct hearth_spool_key *key, int64_t received_ns,
+                                        struct hearth_buf *out);
 
 /* ---- reading ---- */
 
-/* Returns false if the HEARTH_SPOOL_HEADER_BYTES at `bytes` are no header. */
-HEARTH_MUST_CHECK bool hearth_spool_header_read(const void *bytes, struct hearth_spool_header *ret);
+/* Returns false if the HEARTH_SPOOL_HEADER_BYTES at `bytes` are no header sealed with the key. */
+HEARTH_MUST_CHECK bool hearth_spool_header_read(const struct hearth_spool_key *key,
+                                                const void *bytes, struct hearth_spool_header *ret);
 /* Returns the offset of the first whole header in `bytes`, or bytes.n if it holds no header. */
-size_t hearth_spool_header_find(struct hearth_str bytes);
+size_t hearth_spool_header_find(const struct hearth_spool_key *key, struct hearth_str bytes);
 /* INVALID_ARGUMENT: the checksum or the encoding of the body is wrong. NO_MEMORY. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_spool_body_read(const struct hearth_spool_header *header,

@@ -258,12 +258,13 @@ bool hearth_push_hand_to_spool(struct hearth_push_state *state)
         return false;
     }
 
+    struct hearth_spool *spool = state->ingest->options.spool;
     state->spool.done = end_write;
     state->spool.received_ns = state->now_ns;
-    if (!hearth_spool_end(state->now_ns, &state->spool.record)) {
+    if (!hearth_spool_end(&spool->key, state->now_ns, &state->spool.record)) {
         status = HEARTH_FAIL(&err, HEARTH_UNAVAILABLE, "the push is too large to be spooled");
     } else {
-        status = hearth_spool_submit(state->ingest->options.spool, &state->spool, &err);
+        status = hearth_spool_submit(spool, &state->spool, &err);
     }
     if (status != HEARTH_OK) {
         fail_spooled(state, status, &err);

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,6 +67,56 @@ static enum hearth_status open_file(const char *dir, int dir_fd, int *ret_fd,
                              "spool-dir \"%s\" is in use by another hearthd", dir)
                : HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
                              "cannot open and lock \"%s/spool\": %s", dir, strerrordesc_np(saved));
+}
+
+/* Make DIR/key, which is on the disk before any record is. */
+static enum hearth_status make_key(const char *dir, int dir_fd, struct hearth_spool_key *ret,
+                                   struct hearth_err *err)
+{
+    int fd = openat(dir_fd, "key.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    bool ok = fd >= 0 && getrandom(ret, sizeof *ret, 0) == (ssize_t)sizeof *ret &&
+              write(fd, ret, sizeof *ret) == (ssize_t)sizeof *ret && fsync(fd) == 0;
+    int saved = errno;
+
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (ok && (renameat(dir_fd, "key.new", dir_fd, "key") != 0 || fsync(dir_fd) != 0)) {
+        saved = errno;
+        ok = false;
+    }
+
+    return ok ? HEARTH_OK
+              : HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION, "cannot make \"%s/key\": %s", dir,
+                            strerrordesc_np(saved));
+}
+
+/* Read the key of the records, or make one for a file without records. The file is locked. */
+static enum hearth_status load_key(const char *dir, int dir_fd, struct hearth_spool *spool,
+                                   struct hearth_err *err)
+{
+    struct stat about;
+    int fd = openat(dir_fd, "key", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int saved = errno;
+
+    if (fstat(spool->fd, &about) != 0) {
+        saved = errno;
+    } else if (fd < 0 && saved == ENOENT && about.st_size == 0) {
+        return make_key(dir, dir_fd, &spool->key, err);
+    }
+
+    ssize_t n = fd < 0 ? -1 : read(fd, &spool->key, sizeof spool->key);
+    if (fd >= 0) {
+        saved = n < 0 ? errno : EIO;
+        (void)close(fd);
+    }
+
+    return n == (ssize_t)sizeof spool->key
+               ? HEARTH_OK
+               : HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
+                             "cannot read \"%s/key\", which tells records from bytes of clients: "
+                             "%s; put it back, or move \"%s/spool\" away and lose its records",
+                             dir, strerrordesc_np(saved), dir);
 }
 
 /* Count the records that wait, and cut off what is torn. */
@@ -134,6 +185,9 @@ enum hearth_status hearth_spool_open(const char *dir, int64_t max_bytes, struct 
     if (status == HEARTH_OK) {
         status = open_file(dir, dir_fd, &spool->fd, err);
     }
+    if (status == HEARTH_OK) {
+        status = load_key(dir, dir_fd, spool, err);
+    }
     if (dir_fd >= 0) {
         (void)close(dir_fd);
     }
@@ -168,6 +222,7 @@ void hearth_spool_close(struct hearth_spool *spool)
     (void)pthread_cond_destroy(&spool->written);
     (void)pthread_cond_destroy(&spool->waiting);
     hearth_mutex_destroy(&spool->lock);
+    explicit_bzero(&spool->key, sizeof spool->key);
     hearth_mem_free(spool);
 }
 
@@ -195,7 +250,7 @@ static bool find_behind_damage(const struct hearth_spool *spool, int64_t *at, in
             *ret_errno = n > 0 ? EIO : errno;
             return false;
         }
-        size_t place = hearth_spool_header_find(hearth_str_n(window, n));
+        size_t place = hearth_spool_header_find(&spool->key, hearth_str_n(window, n));
         if (place < n) {
             *at = from + (int64_t)place;
             return true;
@@ -219,7 +274,7 @@ bool hearth_spool_find(const struct hearth_spool *spool, int64_t *at, int64_t en
             *ret_errno = n > 0 ? EIO : errno;
             return false;
         }
-        if (hearth_spool_header_read(bytes, ret) &&
+        if (hearth_spool_header_read(&spool->key, bytes, ret) &&
             *at + HEARTH_SPOOL_HEADER_BYTES + (int64_t)ret->n_body <= end) {
             if (*at > begin) {
                 HEARTH_LOG(HEARTH_LOG_ERROR, "spool", "damaged bytes are left out", "at",

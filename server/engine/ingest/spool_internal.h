@@ -28,6 +28,7 @@ struct hearth_spool_write {
 
 struct hearth_spool {
     int fd;
+    struct hearth_spool_key key; /* of headers; never changes */
     int64_t max_bytes;
     struct hearth_ingest *ingest;
     struct hearth_store *store;

@@ -1,13 +1,13 @@
 /* spool_record.c -- the records of the spool file (contract: hearth/format/spool_record.h). */
 #include "hearth/format/spool_record.h"
 
+#include "hearth/base/sha256.h"
 #include "hearth/base/varint.h"
 
 #include <assert.h>
 #include <endian.h>
 
 #define VERSION     1
-#define HEADER_SEED 1
 #define FILE_TAG    1
 #define PROFILE_TAG 2
 
@@ -15,7 +15,8 @@
 #define IS_ONE_UPLOAD 1u
 #define IS_FILE       1u
 
-#define N_HASHED 24 /* bytes of the header that its own hash covers */
+#define N_SEALED 24 /* bytes of the header that its seal covers */
+#define N_SEAL   8
 
 static const char g_magic[4] = {'H', 'S', 'P', 'R'};
 
@@ -78,7 +79,21 @@ void hearth_spool_put_profile(const struct hearth_spool_profile *profile, struct
     put_text(profile->is_file ? HEARTH_STR("") : profile->profile, out);
 }
 
-bool hearth_spool_end(int64_t received_ns, struct hearth_buf *out)
+/* All parts have fixed lengths, so the hash of one after the other proves who made it. */
+static void seal(const struct hearth_spool_key *key, const char *header, char ret[N_SEAL])
+{
+    struct hearth_sha256 hash;
+    unsigned char digest[HEARTH_SHA256_BYTES];
+
+    hearth_sha256_init(&hash);
+    hearth_sha256_add(&hash, hearth_str_n((const char *)key->bytes, sizeof key->bytes));
+    hearth_sha256_add(&hash, hearth_str_n(header, N_SEALED));
+    hearth_sha256_end(&hash, digest);
+    memcpy(ret, digest, N_SEAL);
+}
+
+bool hearth_spool_end(const struct hearth_spool_key *key, int64_t received_ns,
+                      struct hearth_buf *out)
 {
     if (hearth_buf_failed(out) || out->n <= HEARTH_SPOOL_HEADER_BYTES ||
         out->n - HEARTH_SPOOL_HEADER_BYTES > HEARTH_SPOOL_MAX_BODY) {
@@ -93,8 +108,7 @@ bool hearth_spool_end(int64_t received_ns, struct hearth_buf *out)
     memcpy(out->p + 4, &n_body, sizeof n_body);
     memcpy(out->p + 8, &hash, sizeof hash);
     memcpy(out->p + 16, &received, sizeof received);
-    uint64_t own = htole64(hearth_hash64(out->p, N_HASHED, HEADER_SEED));
-    memcpy(out->p + N_HASHED, &own, sizeof own);
+    seal(key, out->p, out->p + N_SEALED);
 
     return true;
 }
@@ -108,21 +122,27 @@ static uint64_t read_spool_word(const char *p)
     return le64toh(little);
 }
 
-bool hearth_spool_header_read(const void *bytes, struct hearth_spool_header *ret)
+bool hearth_spool_header_read(const struct hearth_spool_key *key, const void *bytes,
+                              struct hearth_spool_header *ret)
 {
     const char *p = bytes;
     uint32_t n_body;
+    char own[N_SEAL];
 
-    assert(bytes != NULL && ret != NULL);
-    if (memcmp(p, g_magic, sizeof g_magic) != 0 ||
-        read_spool_word(p + N_HASHED) != hearth_hash64(p, N_HASHED, HEADER_SEED)) {
+    assert(key != NULL && bytes != NULL && ret != NULL);
+    memcpy(&n_body, p + 4, sizeof n_body);
+    n_body = le32toh(n_body);
+    if (memcmp(p, g_magic, sizeof g_magic) != 0 || n_body == 0 || n_body > HEARTH_SPOOL_MAX_BODY) {
+        return false;
+    }
+    seal(key, p, own);
+    if (memcmp(own, p + N_SEALED, N_SEAL) != 0) {
         return false;
     }
 
-    memcpy(&n_body, p + 4, sizeof n_body);
     uint8_t state = (uint8_t)p[HEARTH_SPOOL_STATE_AT];
     *ret = (struct hearth_spool_header){
-        .n_body = le32toh(n_body),
+        .n_body = n_body,
         .body_hash = read_spool_word(p + 8),
         .received_ns = (int64_t)read_spool_word(p + 16),
         /* A state that is unknown may be a damaged one: such a record is stored again, once. */
@@ -130,17 +150,18 @@ bool hearth_spool_header_read(const void *bytes, struct hearth_spool_header *ret
             state <= HEARTH_SPOOL_DAMAGED ? (enum hearth_spool_state)state : HEARTH_SPOOL_WAITING,
     };
 
-    return ret->n_body > 0 && ret->n_body <= HEARTH_SPOOL_MAX_BODY;
+    return true;
 }
 
-size_t hearth_spool_header_find(struct hearth_str bytes)
+size_t hearth_spool_header_find(const struct hearth_spool_key *key, struct hearth_str bytes)
 {
     struct hearth_spool_header header;
 
     for (size_t at = 0; at + HEARTH_SPOOL_HEADER_BYTES <= bytes.n; at++) {
         const char *p = memchr(bytes.p + at, g_magic[0], bytes.n - at);
         at = p == NULL ? bytes.n : (size_t)(p - bytes.p);
-        if (at + HEARTH_SPOOL_HEADER_BYTES <= bytes.n && hearth_spool_header_read(p, &header)) {
+        if (at + HEARTH_SPOOL_HEADER_BYTES <= bytes.n &&
+            hearth_spool_header_read(key, p, &header)) {
             return at;
         }
     }

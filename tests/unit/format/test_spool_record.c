@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+static const struct hearth_spool_key g_key = {"a key of thirty-two bytes, or so"};
+
 /* A record of two profiles and a file; the first profile is the file. */
 static void write_record(struct hearth_buf *out)
 {
@@ -29,7 +31,7 @@ static void write_record(struct hearth_buf *out)
     profile = (struct hearth_spool_profile){
         .profile = HEARTH_STR("pprof"), .n_sent = 9, .file = HEARTH_SPOOL_NO_FILE};
     hearth_spool_put_profile(&profile, out);
-    assert_true(hearth_spool_end(-12, out));
+    assert_true(hearth_spool_end(&g_key, -12, out));
 }
 
 static enum hearth_status read_record(struct hearth_str bytes, struct hearth_arena *arena,
@@ -38,7 +40,7 @@ static enum hearth_status read_record(struct hearth_str bytes, struct hearth_are
     struct hearth_err err = HEARTH_ERR_INIT;
     struct hearth_spool_header header;
 
-    if (!hearth_spool_header_read(bytes.p, &header)) {
+    if (!hearth_spool_header_read(&g_key, bytes.p, &header)) {
         return HEARTH_NOT_FOUND;
     }
 
@@ -57,7 +59,7 @@ static void a_record_is_read_as_it_was_written(void **state)
 
     write_record(&out);
     hearth_arena_init(&arena, 0);
-    assert_true(hearth_spool_header_read(out.p, &header));
+    assert_true(hearth_spool_header_read(&g_key, out.p, &header));
     assert_int_equal(header.received_ns, -12);
     assert_int_equal(header.state, HEARTH_SPOOL_WAITING);
     assert_int_equal(read_record(hearth_buf_view(&out), &arena, &record), HEARTH_OK);
@@ -116,7 +118,7 @@ static void a_torn_record_is_refused_at_every_length(void **state)
                          HEARTH_INVALID_ARGUMENT);
     }
     for (size_t n = 0; n < HEARTH_SPOOL_HEADER_BYTES; n++) {
-        assert_int_equal(hearth_spool_header_find(hearth_str_n(out.p, n)), n);
+        assert_int_equal(hearth_spool_header_find(&g_key, hearth_str_n(out.p, n)), n);
     }
     hearth_arena_release(&arena);
     hearth_buf_release(&out);
@@ -132,7 +134,30 @@ static void the_next_record_is_found_behind_damaged_bytes(void **state)
     hearth_buf_cstr(&bytes, "HHSPRxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxHSP");
     size_t at = bytes.n;
     hearth_buf_append(&bytes, out.p, out.n);
-    assert_int_equal(hearth_spool_header_find(hearth_buf_view(&bytes)), at);
+    assert_int_equal(hearth_spool_header_find(&g_key, hearth_buf_view(&bytes)), at);
+    hearth_buf_release(&bytes);
+    hearth_buf_release(&out);
+}
+
+static void a_header_that_a_client_made_is_none(void **state)
+{
+    (void)state;
+    struct hearth_buf out, bytes;
+    struct hearth_spool_header header;
+    struct hearth_spool_key guess = g_key;
+
+    /* A whole record of a spool whose key differs by a bit, before one of ours. */
+    write_record(&out);
+    guess.bytes[31] ^= 1;
+    assert_true(hearth_spool_header_read(&g_key, out.p, &header));
+    assert_false(hearth_spool_header_read(&guess, out.p, &header));
+    hearth_buf_init(&bytes, 0);
+    hearth_buf_append(&bytes, out.p, out.n);
+    assert_true(hearth_spool_end(&guess, -12, &bytes));
+    assert_memory_equal(bytes.p, out.p, 24);
+    hearth_buf_append(&bytes, out.p, out.n);
+    assert_int_equal(hearth_spool_header_find(&g_key, hearth_buf_view(&bytes)), out.n);
+    assert_int_equal(hearth_spool_header_find(&guess, hearth_buf_view(&bytes)), 0);
     hearth_buf_release(&bytes);
     hearth_buf_release(&out);
 }
@@ -176,6 +201,7 @@ int main(void)
         cmocka_unit_test(every_flipped_bit_is_noticed_but_those_of_the_state),
         cmocka_unit_test(a_torn_record_is_refused_at_every_length),
         cmocka_unit_test(the_next_record_is_found_behind_damaged_bytes),
+        cmocka_unit_test(a_header_that_a_client_made_is_none),
         cmocka_unit_test(a_body_with_a_right_checksum_may_still_be_malformed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
