@@ -285,6 +285,7 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     config->front.write_config = hearth_reload_write_config;
     config->front.hooks_context = &server->reload;
     config->front.cpu_profile = hearth_self_profile;
+    config->front.spool = server->spool;
     config->front.ingest_errors = server->ingest_errors;
     config->front.access = server->access;
     HEARTH_TRY(hearth_front_start(&config->front, server->ingest, server->query, server->admin,

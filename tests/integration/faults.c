@@ -1,11 +1,13 @@
 /*
- * faults.c -- preloaded into hearthd or PostgreSQL by test_faults.py: a wall clock that jumps, and a disk that is slow.
+ * faults.c -- preloaded into hearthd or PostgreSQL by test_faults.py and test_spool.py: a wall clock that jumps, a disk
+ * that is slow, and one that fails.
  *
- * FAULTS_FILE names a file of two int64 that is mapped for as long as the process lives: nanoseconds that are added to
- * CLOCK_REALTIME, and microseconds that each fsync and fdatasync takes longer. Other clocks are not changed, so waits
- * that end by the monotonic clock are true.
+ * FAULTS_FILE names a file of three int64 that is mapped for as long as the process lives: nanoseconds that are added to
+ * CLOCK_REALTIME, microseconds that each fsync and fdatasync takes longer, and the error with which they fail then (0:
+ * none). Other clocks are not changed, so waits that end by the monotonic clock are true.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,7 +20,7 @@
 #define NS_PER_S 1000000000
 
 struct faults {
-    int64_t clock_ns, sync_us;
+    int64_t clock_ns, sync_us, sync_errno;
 };
 
 static const volatile struct faults *g_faults;
@@ -66,22 +68,24 @@ time_t time(time_t *ret_time)
     return ts.tv_sec;
 }
 
-static void wait_for_disk(void)
+/* Returns false, with errno, if the disk fails. */
+static int wait_for_disk(void)
 {
     int64_t us = g_faults != NULL ? g_faults->sync_us : 0;
     struct timespec pause = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
     while (us > 0 && nanosleep(&pause, &pause) != 0) {
     }
+    if (g_faults != NULL && g_faults->sync_errno != 0)
+        errno = (int)g_faults->sync_errno;
+    return g_faults == NULL || g_faults->sync_errno == 0;
 }
 
 int fsync(int fd)
 {
-    wait_for_disk();
-    return (int)syscall(SYS_fsync, fd);
+    return wait_for_disk() ? (int)syscall(SYS_fsync, fd) : -1;
 }
 
 int fdatasync(int fd)
 {
-    wait_for_disk();
-    return (int)syscall(SYS_fdatasync, fd);
+    return wait_for_disk() ? (int)syscall(SYS_fdatasync, fd) : -1;
 }

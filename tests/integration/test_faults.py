@@ -44,10 +44,10 @@ class Faults:
             Faults.library = os.path.join(temporary_directory(), "faults.so")
             subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", Faults.library, HERE / "faults.c"], check=True)
         path = os.path.join(temporary_directory(), "faults")
-        pathlib.Path(path).write_bytes(bytes(16))
+        pathlib.Path(path).write_bytes(bytes(24))
         os.chmod(path, 0o644)
         with open(path, "r+b") as file:
-            self.numbers = mmap.mmap(file.fileno(), 16)
+            self.numbers = mmap.mmap(file.fileno(), 24)
         self.env = {"LD_PRELOAD": Faults.library, "FAULTS_FILE": path}
 
     def clock(self, seconds):
@@ -55,6 +55,10 @@ class Faults:
 
     def slow_disk(self, ms):
         self.numbers[8:16] = struct.pack("<q", ms * 1000)
+
+    def failing_disk(self, number):
+        """Each sync fails with this error of the system; 0: none."""
+        self.numbers[16:24] = struct.pack("<q", number)
 
 
 class Pusher(test_crash.Pusher):

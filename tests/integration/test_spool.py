@@ -1,14 +1,19 @@
 """Pushes that are kept on the disk while the database is away: each is stored once when it is back."""
 
+import base64
+import errno
 import gzip
 import os
 import pwd
 import unittest
+import urllib.parse
 
 import otlp_profiles
 import prometheus
 import wire
 from pprof import Profile
+from test_faults import Faults
+from test_jfr import OURS, RECORDING, T
 from server import PROFILES, PUSH, Cluster, RpcError, Server, eventually, now_ms, temporary_directory
 
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
@@ -41,8 +46,8 @@ class Spool(unittest.TestCase):
         self.server.kill()
         self.cluster.stop()
 
-    def start(self, *options, wait=True):
-        return Server("--spool-dir", self.dir, *self.options, *options, database_url=self.cluster.url(), wait=wait)
+    def start(self, *options, wait=True, env=None):
+        return Server("--spool-dir", self.dir, *self.options, *options, database_url=self.cluster.url(), wait=wait, env=env)
 
     def away(self):
         self.cluster.stop()
@@ -282,6 +287,117 @@ class Spool(unittest.TestCase):
         self.assertEqual((self.rows(), self.total()), (2, 2 + 4))
         self.assertEqual(self.metric("hearth_spool_damaged_total"), 0)
 
+    def test_a_push_whose_sync_fails_is_refused_and_so_are_all_until_a_restart(self):
+        """What a disk holds after a failed sync is not known, and a second sync that succeeds proves nothing."""
+        disk = Faults()
+        self.server.terminate()
+        self.server = self.start(env=disk.env)
+        self.push(value=1)
+        self.away()
+        self.assertEqual(self.push(value=2), "1")
+        path = os.path.join(self.dir, "spool")
+        size = os.path.getsize(path)
+        disk.failing_disk(errno.EIO)
+        for value in (4, 8):
+            with self.assertRaises(RpcError) as caught:
+                self.push_or_raise(value)
+            self.assertEqual(caught.exception.code, "unavailable")
+            disk.failing_disk(0)  # and yet the second one is refused, too
+        self.assertEqual((self.metric("hearth_spool_write_errors_total"), self.metric("hearth_spool_records")), (1, 1))
+        self.assertEqual(os.path.getsize(path), size)
+        self.assertIn('cannot write to the spool: Input/output error', self.server.log())
+        self.back()
+        self.wait_replayed()
+        self.assertEqual((self.rows(), self.total()), (2, 1 + 2))
+        check = self.doctor()
+        self.assertEqual(check["verdict"], "VERDICT_WRONG")
+        self.assertIn("takes no more pushes", check["found"])
+
+        self.server.terminate()
+        self.server = self.start()
+        self.away()
+        self.assertEqual(self.push(value=16), "1")
+        self.back()
+        self.wait_replayed()
+        self.assertEqual((self.rows(), self.total()), (3, 1 + 2 + 16))
+
+    def push_or_raise(self, value):
+        return self.server.connect_proto(PUSH, request(self.service, value), timeout=LATER)
+
+    def doctor(self):
+        checks = self.server.connect("hearth.v1.AdminService/Doctor", {})["checks"]
+        return next(check for check in checks if check["name"] == "spool")
+
+    def test_the_doctor_shows_what_waits(self):
+        found = self.doctor()
+        self.assertEqual((found["verdict"], found["found"]), ("VERDICT_OK", "0 pushes wait; 0 of 1073741824 bytes"))
+        self.away()
+        self.push(value=2)
+        # A record that is never stored: the doctor needs the database, which is back then.
+        path = os.path.join(self.dir, "spool")
+        with open(path, "r+b") as file:
+            kept = file.read()
+            file.truncate(0)
+            self.back()
+            eventually(lambda: "cannot read the spool" in self.server.log(), what="a read that failed")
+            found = self.doctor()
+            self.assertEqual(found["verdict"], "VERDICT_ADVICE")
+            self.assertRegex(found["found"], r"^1 push waits; %d of 1073741824 bytes; the oldest is \d+ s old$" % len(kept))
+            file.seek(0)
+            file.write(kept)
+        self.wait_replayed()
+        self.server.terminate()
+        self.server = Server(*self.options, database_url=self.cluster.url())
+        self.assertEqual(self.doctor()["found"], "off: pushes are refused while the database is away")
+
+    def test_a_push_that_a_limit_refuses_meanwhile_is_listed_and_the_others_are_stored(self):
+        self.push(value=1)
+        self.away()
+        self.push(value=2)
+        pairs = [(1, [(1, name), (2, value)]) for name, value in (
+            ("__name__", "process_cpu"), ("service_name", self.service), ("pod", "new"))]
+        self.server.connect_proto(PUSH, wire.encode([(1, [(1, pair[1]) for pair in pairs] + [(2, [(1, profile(4))])])]), timeout=LATER)
+        self.push(value=8)
+        self.assertEqual(self.metric("hearth_spool_records"), 3)
+        self.server.kill9()
+        self.server = self.start("--max-series", "1", wait=False)
+        self.back()
+        self.wait_replayed()
+        self.assertEqual((self.rows(), self.total()), (3, 1 + 2 + 8))
+        self.assertEqual((self.metric("hearth_spool_refused_total"), self.metric("hearth_spool_replayed_total")), (1, 2))
+        find = lambda: self.server.connect("hearth.v1.AdminService/IngestErrors", {}).get("errors", [])
+        error, = eventually(find, what="the refused push in the list")
+        self.assertEqual((error["client"], error["code"]), ("spool", "resource_exhausted"))
+        self.assertIn("max-series", error["message"])
+        self.assertEqual(os.path.getsize(os.path.join(self.dir, "spool")), 0)
+
+    def test_recordings_and_their_files_are_stored_as_when_they_are_not_spooled(self):
+        self.server.terminate()
+        self.server = self.start("--keep-originals=ingest,push")
+        totals, files = {}, {}
+        for service in ("at-once", "spooled"):
+            query = {"name": service, "from": T // 1000, "until": T // 1000 + 10, "spyName": "javaspy", "sampleRate": 100,
+                     "format": "jfr"}
+            path = "/ingest?" + urllib.parse.urlencode(query)
+            is_spooled = service == "spooled"
+            if is_spooled:
+                self.away()
+            status, headers, _ = self.server.http("POST", path, RECORDING, timeout=LATER)
+            self.assertEqual((status, int(headers.get("hearth-spooled", 0)) > 0), (202 if is_spooled else 200, is_spooled))
+            if is_spooled:
+                self.back()
+                self.wait_replayed()
+            window = {"labelSelector": '{service_name="%s"}' % service, "start": T - 60_000, "end": T + 60_000}
+            row, = self.server.connect("hearth.v1.ProfileService/ListProfiles", {"filter": window})["profiles"]
+            upload = self.server.connect("hearth.v1.ProfileService/GetProfile", {"id": row["id"]})
+            totals[service] = {t["profileType"]: t["total"] for t in upload["types"]}
+            read = self.server.connect("hearth.v1.ProfileService/ReadOriginal", {"id": row["id"]})
+            files[service] = [one["name"] for one in upload["originals"]], base64.b64decode(read["data"])
+        self.assertEqual({t: int(totals["at-once"][t]) for t in OURS}, OURS)
+        self.assertEqual(totals["spooled"], totals["at-once"])
+        self.assertEqual(files["spooled"], files["at-once"])
+        self.assertEqual(files["spooled"][1], RECORDING)
+
     def test_a_full_spool_refuses_as_a_server_without_one(self):
         self.server.terminate()
         self.server = self.start("--max-spool-bytes", "1m")
@@ -321,6 +437,17 @@ class Spool(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, "others may write"):
             self.start(wait=False)
         os.chmod(self.dir, 0o700)
+        path = os.path.join(self.dir, "spool")
+        os.chmod(path, 0)
+        if os.geteuid() == 0:  # the owner could change the mode
+            os.chown(path, 0, 0)
+        with self.assertRaisesRegex(AssertionError, 'cannot open and lock .*/spool.*Permission denied'):
+            self.start(wait=False)
+        os.remove(path)
+        os.mkdir(path)
+        with self.assertRaisesRegex(AssertionError, 'cannot open and lock .*/spool.*Is a directory'):
+            self.start(wait=False)
+        os.rmdir(path)
         self.server = self.start()
 
 

@@ -14,7 +14,7 @@
  * Limits:    max_bytes of the file, stored records included; HEARTH_SPOOL_MAX_BODY of a record.
  *            Memory: each of the few threads holds one record, charged to the budget of pushes.
  * Ownership: a spool outlives the ingest that uses it until hearth_spool_stop, and the store's end.
- * Threads:   open, start, stop and close from one thread; explain is safe.
+ * Threads:   open, start, stop and close from one thread; look and explain are safe.
  * Errors:    FAILED_PRECONDITION names the directory and what is wrong with it.
  */
 #ifndef HEARTH_ENGINE_SPOOL_H
@@ -45,6 +45,15 @@ enum hearth_status hearth_spool_start(struct hearth_spool *spool, struct hearth_
 /* Write what waits for the disk, and stop the threads; the store is still open. NULL-safe. */
 void hearth_spool_stop(struct hearth_spool *spool);
 void hearth_spool_close(struct hearth_spool *spool); /* NULL-safe */
+
+/* What a spool holds at the moment. */
+struct hearth_spool_look {
+    int64_t n_waiting; /* records */
+    int64_t n_bytes, max_bytes;
+    int64_t oldest_ns; /* time of the first record that waits, since the Unix epoch; 0: unknown */
+    bool is_broken;    /* an fsync failed: nothing is written any more */
+};
+void hearth_spool_look(struct hearth_spool *spool, struct hearth_spool_look *ret);
 
 /* Writes one line about the waiting records; an empty text if no record waits. NULL-safe. */
 void hearth_spool_explain(struct hearth_spool *spool, char text[128]);

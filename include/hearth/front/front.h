@@ -19,6 +19,7 @@
 #include "hearth/engine/ingest.h"
 #include "hearth/engine/ingest_errors.h"
 #include "hearth/engine/query.h"
+#include "hearth/engine/spool.h"
 
 struct hearth_front;
 struct hearth_listeners;
@@ -161,6 +162,7 @@ struct hearth_front_options {
     struct hearth_budget *query_memory; /* for all queries and for answers that are being sent */
     struct hearth_budget *push_memory; /* for all bodies, and pushes until they wait for a commit */
     struct hearth_tenant_uses *tenant_uses; /* counts what tenants use; borrowed; NULL: nobody */
+    struct hearth_spool *spool;             /* for the doctor; borrowed; NULL: none */
     struct hearth_ingest_errors *ingest_errors; /* notes refused uploads; borrowed; NULL: nobody */
 
     /* ---- the process ---- */

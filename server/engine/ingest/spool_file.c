@@ -325,19 +325,33 @@ void hearth_spool_publish(struct hearth_spool *spool)
     hearth_metric_set(HEARTH_M_SPOOL_OLDEST, age_ns > 0 ? age_ns : 0);
 }
 
+void hearth_spool_look(struct hearth_spool *spool, struct hearth_spool_look *ret)
+{
+    assert(spool != NULL && ret != NULL);
+
+    hearth_mutex_lock(&spool->lock);
+    *ret = (struct hearth_spool_look){.n_waiting = spool->n_waiting,
+                                      .n_bytes = spool->end + spool->n_reserved,
+                                      .max_bytes = spool->max_bytes,
+                                      .oldest_ns = spool->n_waiting > 0 ? spool->oldest_ns : 0,
+                                      .is_broken = spool->is_broken};
+    hearth_mutex_unlock(&spool->lock);
+}
+
 void hearth_spool_explain(struct hearth_spool *spool, char text[128])
 {
+    struct hearth_spool_look look;
+
     text[0] = '\0';
     if (spool == NULL) {
         return;
     }
 
-    hearth_mutex_lock(&spool->lock);
-    if (spool->n_waiting > 0) {
-        bool is_one = spool->n_waiting == 1;
+    hearth_spool_look(spool, &look);
+    if (look.n_waiting > 0) {
         (void)snprintf(text, 128, "%lld spooled %s for the database (%lld of %lld bytes)",
-                       (long long)spool->n_waiting, is_one ? "push waits" : "pushes wait",
-                       (long long)spool->end, (long long)spool->max_bytes);
+                       (long long)look.n_waiting,
+                       look.n_waiting == 1 ? "push waits" : "pushes wait", (long long)look.n_bytes,
+                       (long long)look.max_bytes);
     }
-    hearth_mutex_unlock(&spool->lock);
 }

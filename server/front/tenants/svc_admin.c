@@ -2,6 +2,7 @@
  * svc_admin.c -- hearth.v1.AdminService: status and checks of the background work, rebuilding of
  * roll-ups, deletion and retention.
  */
+#include "hearth/base/clock.h"
 #include "hearth/engine/admin.h"
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 
@@ -141,6 +142,58 @@ static enum hearth_status check_config(struct hearth_rpc *rpc, struct hearth_che
     return HEARTH_OK;
 }
 
+/* The age of the oldest push is left out while a pass has not met it yet. */
+static const char *describe_spool(struct hearth_rpc *rpc, const struct hearth_spool_look *look)
+{
+    const char *age = "";
+
+    if (look->oldest_ns > 0) {
+        int64_t age_ns = hearth_clock_wall_ns() - look->oldest_ns;
+        age = hearth_arena_printf(&rpc->arena, "; the oldest is %lld s old",
+                                  (long long)(age_ns > 0 ? age_ns / HEARTH_NS_PER_SEC : 0));
+    }
+
+    return hearth_arena_printf(
+        &rpc->arena, "%s%lld %s; %lld of %lld bytes%s",
+        look->is_broken ? "it takes no more pushes, because its disk failed; " : "",
+        (long long)look->n_waiting, look->n_waiting == 1 ? "push waits" : "pushes wait",
+        (long long)look->n_bytes, (long long)look->max_bytes, age == NULL ? "" : age);
+}
+
+static enum hearth_status check_spool(struct hearth_rpc *rpc, struct hearth_check *ret)
+{
+    struct hearth_spool *spool = rpc->front->options.spool;
+    struct hearth_spool_look look = {0};
+
+    *ret = (struct hearth_check){
+        .name = HEARTH_STR("spool"),
+        .verdict = HEARTH_VERDICT_OK,
+        .found = HEARTH_STR("off: pushes are refused while the database is away")};
+    if (spool == NULL) {
+        return HEARTH_OK;
+    }
+
+    hearth_spool_look(spool, &look);
+    const char *found = describe_spool(rpc, &look);
+    if (found == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    ret->found = hearth_str_c(found);
+    if (look.is_broken) {
+        ret->verdict = HEARTH_VERDICT_WRONG;
+        ret->advice =
+            HEARTH_STR("mend or replace the disk of spool-dir, then restart hearthd; what "
+                       "waits is kept");
+    } else if (look.n_waiting > 0) {
+        ret->verdict = HEARTH_VERDICT_ADVICE;
+        ret->advice =
+            HEARTH_STR("they are stored while the database can be reached; if they do not "
+                       "become fewer, the log says why (component spool)");
+    }
+
+    return HEARTH_OK;
+}
+
 HEARTH_UNARY(hearth_svc_admin_doctor, Hearth__V1__DoctorRequest, Hearth__V1__DoctorResponse)
 {
     struct hearth_check *checks = NULL;
@@ -148,12 +201,14 @@ HEARTH_UNARY(hearth_svc_admin_doctor, Hearth__V1__DoctorRequest, Hearth__V1__Doc
 
     HEARTH_TRY(hearth_admin_doctor(rpc->front->admin, &rpc->arena, &checks, &n, &rpc->err));
 
-    /* The store knows the database, this layer the configuration. */
-    struct hearth_check *all = hearth_arena_calloc(&rpc->arena, n + N_CONFIG_CHECKS, sizeof *all);
+    /* The store knows the database, this layer what this server is told and keeps. */
+    struct hearth_check *all =
+        hearth_arena_calloc(&rpc->arena, n + N_CONFIG_CHECKS + 1, sizeof *all);
     if (all == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
     memcpy(all, checks, n * sizeof *all);
+    HEARTH_TRY(check_spool(rpc, &all[n++]));
     if (rpc->front->options.write_config != NULL) {
         HEARTH_TRY(check_config(rpc, &all[n]));
         n += N_CONFIG_CHECKS;
