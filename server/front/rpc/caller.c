@@ -271,6 +271,9 @@ void hearth_caller_use_forwarded(struct hearth_front_caller *caller)
     unsigned char ip[16];
     bool is_v4;
 
+    if (all.n == 0) { /* the header is missing: there is no text to point into */
+        return;
+    }
     while (at > 0 && all.p[at - 1] != ',') {
         at--;
     }
