@@ -1,7 +1,8 @@
 """Code blocks of the documents: commands run against a real server, SQL against its database, JSON and YAML parse.
 
-A block of commands runs if it calls nothing but the client, curl and the shell's own. A command may find nothing, because the
-reader's data and files are not here; a command that the client or the server does not understand fails the test. A block that
+A block of commands runs if it calls nothing but the client, curl, openssl, programs of PostgreSQL and the shell's own. hearthd
+is not started a second time: check-config judges its options. A command may find nothing, because the reader's data and files
+are not here; a command that the client or the server does not understand fails the test. A block that
 cannot run has a line `<!-- not run: REASON -->` before it. The counts below let neither group grow unseen.
 """
 
@@ -10,24 +11,36 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import unittest
 
 import yaml
 
 from pprof import Profile
-from server import HEARTH, ROOT, Server, now_ms, server_environment, temporary_directory
+from server import HEARTH, HEARTHD, ROOT, Cluster, Server, now_ms, server_environment, temporary_directory
 
 # Raise these only for blocks that really cannot run.
 MOST_MARKED = {"sh": 1, "sql": 3}
-MOST_OF_OTHER_PROGRAMS = 54
+MOST_OF_OTHER_PROGRAMS = 37  # fewer where jq is installed
 
-SHELL = {"printf", "echo", "cat", "export", "umask", "base64", "date", "grep", "sed", "head"}
+SHELL = {"printf", "echo", "cat", "cp", "export", "umask", "base64", "date", "grep", "sed", "head", "sha256sum"}
+CHECK_OPTIONS = r"""bash -c 'case "$1" in migrate) ;; *) set -- check-config "$@" ;; esac; exec %s "$@"' hearthd"""
+# What a block may call besides: as what it runs, and what shows that it did not understand its arguments.
+WRAPPED = {
+    "hearth": (HEARTH, None),
+    "curl": ("/usr/bin/curl --fail-with-body -sS --max-time 9", re.compile(r"returned error: (400|404|405|415)")),
+    "hearthd": (CHECK_OPTIONS % HEARTHD, None),
+    "openssl": ("/usr/bin/openssl", re.compile(".")),
+    **{name: (Cluster.program(name), re.compile(r"(unrecognized|invalid) option|syntax error|does not exist|too many"))
+       for name in ("psql", "pg_dump", "pg_restore")},
+    **({"jq": (shutil.which("jq"), re.compile("compile error|Unknown"))} if shutil.which("jq") else {}),
+}
 BLOCK = re.compile(r"(?:^<!-- not run: ([^\n]+?) -->\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
 USAGE = 2  # the client's exit code for what it does not understand, and for files that it cannot read
 ONLY_THE_READER_HAS = re.compile(
     r"cannot open|No such file|there is no (process|token-file)|has no context|not a terminal|file is empty|must have one line|\"ID\" is not")
-NOT_UNDERSTOOD = re.compile(r"returned error: (400|404|405|415)")
+
 
 class Block:
     def __init__(self, path, text, match):
@@ -83,8 +96,9 @@ exit $code
 
 
 def is_misunderstood(code, command, errors):
-    if command.startswith("curl"):
-        return NOT_UNDERSTOOD.search(errors) is not None
+    sign = WRAPPED[command.split(" ", 1)[0]][1]
+    if sign is not None:
+        return code != 0 and sign.search(errors) is not None
     return code == USAGE and not ONLY_THE_READER_HAS.search(errors)
 
 
@@ -106,8 +120,9 @@ class Blocks(unittest.TestCase):
                 cls.server.push(cls.cpu, {"__name__": "process_cpu", "service_name": service, "region": region})
         cls.directory = pathlib.Path(temporary_directory())
         cls.bin = pathlib.Path(temporary_directory())
-        wrap(cls.bin, "hearth", HEARTH)
-        wrap(cls.bin, "curl", "/usr/bin/curl --fail-with-body -sS --max-time 9")
+        for name, (command, _) in WRAPPED.items():
+            wrap(cls.bin, name, command)
+        cls.postgres = cls.server.postgres_url()
         cls.blocks = list(blocks())
 
     def run_block(self, block):
@@ -118,8 +133,10 @@ class Blocks(unittest.TestCase):
             (self.directory / name).write_bytes(self.cpu)
         address = "127.0.0.1:%d" % self.server.port
         variables = {"PATH": "%s:%s" % (self.bin, os.environ["PATH"]), "ENDED": str(ended), "HEARTH_URL": "http://" + address,
-                     "XDG_CONFIG_HOME": str(self.directory), "HOME": str(self.directory), "TERM": "dumb"}
-        code = block.code.replace("127.0.0.1:4040", address)
+                     "XDG_CONFIG_HOME": str(self.directory), "HOME": str(self.directory), "TERM": "dumb",
+                     "HEARTH_DATABASE_URL": self.postgres}
+        run = re.search(r"host=(\S+)", self.postgres).group(1)
+        code = block.code.replace("127.0.0.1:4040", address).replace("DIR/run", run)
         subprocess.run(["bash", "-c", code], cwd=self.directory, env=server_environment(variables), stdin=subprocess.DEVNULL,
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
         lines = [line.split("\t") for line in ended.read_text().splitlines()]
@@ -131,7 +148,7 @@ class Blocks(unittest.TestCase):
         for block in self.blocks:
             if block.language != "sh":
                 continue
-            foreign = programs(block.code) - SHELL - {"hearth", "curl"}
+            foreign = programs(block.code) - SHELL - WRAPPED.keys()
             if foreign:
                 others[min(foreign)] += 1
             elif block.reason:
@@ -149,6 +166,14 @@ class Blocks(unittest.TestCase):
         self.assertGreater(n_good, 0.4 * n_commands)  # most others find nothing
         self.assertLessEqual(n_marked, MOST_MARKED["sh"])
         self.assertLessEqual(sum(others.values()), MOST_OF_OTHER_PROGRAMS, others)
+
+    def test_what_a_program_does_not_understand_is_found(self):
+        for code in ("hearth query tops", "hearthd --spol-dir x", "hearthd migrate --dryrun", "openssl req -nope", "pg_dump --nope",
+                     "psql -h DIR/run -U hearth postgres -c '\\dt hearth_data.*' --nope", "curl http://127.0.0.1:4040/nowhere"):
+            with self.subTest(code):
+                block = Block("", "```sh\n%s\n```" % code, BLOCK.search("```sh\n%s\n```" % code))
+                ((exit_code, command, errors),) = self.run_block(block)
+                self.assertTrue(is_misunderstood(exit_code, command, errors), (exit_code, command, errors))
 
     def test_sql_runs(self):
         failed, n_run, n_marked = [], 0, 0
