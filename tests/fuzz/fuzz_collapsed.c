@@ -1,6 +1,6 @@
 /*
  * fuzz_collapsed.c -- collapsed text in, and out again: what was read and written once reads back
- * as the same text.
+ * as the same text. The same bytes as stacks without values: each line counts 1.
  */
 #include "hearth/format/collapsed.h"
 
@@ -24,6 +24,23 @@ static bool round_trip(struct hearth_str text, struct hearth_arena *arena, struc
     return true;
 }
 
+static void count_lines(struct hearth_str text, struct hearth_arena *arena)
+{
+    struct hearth_profile profile;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    size_t n_lines = 1;
+
+    if (hearth_lines_decode(text, HEARTH_STR("samples"), HEARTH_STR("count"), arena, &profile,
+                            &err) != HEARTH_OK) {
+        HEARTH_ASSERT(err.msg[0] != '\0');
+        return;
+    }
+    for (size_t i = 0; i < text.n; i++) {
+        n_lines += text.p[i] == '\n' ? 1 : 0;
+    }
+    HEARTH_ASSERT(profile.n_samples > 0 && profile.n_samples <= n_lines);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hearth_arena arena;
@@ -35,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         HEARTH_ASSERT(round_trip(hearth_buf_view(&once), &arena, &twice));
         HEARTH_ASSERT(hearth_str_eq(hearth_buf_view(&once), hearth_buf_view(&twice)));
     }
+    count_lines(hearth_str_n((const char *)data, size), &arena);
     hearth_buf_release(&once);
     hearth_buf_release(&twice);
     hearth_arena_release(&arena);

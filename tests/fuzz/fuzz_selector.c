@@ -22,7 +22,7 @@ static void require(bool condition, const char *what)
 
 static void compare(const struct hearth_selector *a, const struct hearth_selector *b)
 {
-    static const char *const values[] = {"", "a", "ab", "b", "foo", "a\nb", "\xff", "1"};
+    static const char *const values[] = {"", "a", "ab", "b", "foo", "a\nb", "\xff", "a\xff", "1"};
     require(a->n == b->n, "as many matchers");
     for (size_t i = 0; i < a->n; i++) {
         const struct hearth_matcher *left = &a->matchers[i], *right = &b->matchers[i];
@@ -40,6 +40,24 @@ static void compare(const struct hearth_selector *a, const struct hearth_selecto
             require(hearth_matcher_matches(left, left->value), "a value equals itself");
         }
     }
+}
+
+/* A set of labels matches if each matcher does; a label that is missing is the empty text. */
+static void match_labels(const struct hearth_selector *selector)
+{
+    static struct hearth_label pairs[] = {{HEARTH_STR("a"), HEARTH_STR("foo")},
+                                          {HEARTH_STR("b"), HEARTH_STR("1")}};
+    const struct hearth_labels labels = {pairs, 2};
+    bool all = true;
+
+    for (size_t i = 0; i < selector->n; i++) {
+        const struct hearth_matcher *matcher = &selector->matchers[i];
+        struct hearth_str value = hearth_str_eq_c(matcher->name, "a")   ? HEARTH_STR("foo")
+                                  : hearth_str_eq_c(matcher->name, "b") ? HEARTH_STR("1")
+                                                                        : HEARTH_STR("");
+        all = all && hearth_matcher_matches(matcher, value);
+    }
+    require(hearth_selector_matches(selector, &labels) == all, "all matchers match, or not");
 }
 
 static void split_type(struct hearth_str input, size_t n_matchers, struct hearth_arena *arena)
@@ -98,6 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             compare(&selector, &again);
         }
         split_type(input, selector.n, &arena);
+        match_labels(&selector);
     } else {
         char tail[40];
         (void)snprintf(tail, sizeof tail, "at offset %zu", offset);
