@@ -294,10 +294,15 @@ enum hearth_status hearth_associations_read_fresh(struct hearth_str bytes, int32
                                                   struct hearth_association **ret, size_t *ret_n,
                                                   struct hearth_err *err)
 {
+    if (bytes.n == 0) { /* there need not be an address to point into */
+        *ret = NULL;
+        *ret_n = 0;
+        return HEARTH_OK;
+    }
+
     const uint8_t *at = (const uint8_t *)bytes.p, *end = at + bytes.n;
     struct hearth_association *all = hearth_arena_array(arena, bytes.n / 9, sizeof *all);
     size_t n_all = 0;
-
     if (all == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
