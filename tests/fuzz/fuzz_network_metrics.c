@@ -6,6 +6,8 @@
  */
 #include "hearth/model/network_metrics.h"
 
+#include <math.h>
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void add_values(const uint8_t *data, size_t size)
@@ -68,6 +70,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             HEARTH_ASSERT((again.cells[i].n > 0) == (sums.cells[i].n > 0));
             if (hearth_network_meters[i].kind == HEARTH_NETWORK_HISTOGRAM) {
                 (void)hearth_network_percentile(&again.cells[i], 99);
+            } else if (again.cells[i].n > 0) {
+                double value = hearth_network_value(i, &sums.cells[i]);
+                double same = hearth_network_value(i, &again.cells[i]);
+                HEARTH_ASSERT(value == same || (isnan(value) && isnan(same)));
             }
         }
         hearth_buf_release(&bytes);
