@@ -143,10 +143,17 @@ enum hearth_status cli_call(struct cli *cli, const char *method, const void *req
 
 static int cpu_rank(const char *type)
 {
-    struct hearth_str id = hearth_str_c(type);
-    return hearth_str_starts(id, HEARTH_STR("process_cpu:cpu:")) ? 2
-           : hearth_str_starts(id, HEARTH_STR("wall:cpu:"))      ? 1
-                                                                 : 0;
+    /* Some clients count samples under the name cpu. */
+    static const char *const worst_first[] = {
+        "wall:cpu:", "process_cpu:cpu:", "process_cpu:cpu:nanoseconds:"};
+    int rank = 0;
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(worst_first); i++) {
+        rank =
+            hearth_str_starts(hearth_str_c(type), hearth_str_c(worst_first[i])) ? (int)i + 1 : rank;
+    }
+
+    return rank;
 }
 
 const char *cli_prefer_cpu(const char *first, const char *second)

@@ -416,7 +416,8 @@ HEARTH_MUST_CHECK enum hearth_status cli_selector(struct cli *cli, size_t arg,
 /* The same for queries, where a bare word may also be a service. */
 HEARTH_MUST_CHECK enum hearth_status cli_query_selector(struct cli *cli, size_t arg,
                                                         const char **ret_selector);
-/* The type of CPU time: process_cpu:cpu:..., else wall:cpu:... (Node); without one, the first. */
+/* The type of CPU: process_cpu:cpu in nanoseconds, else in another unit, else wall:cpu:... (Node);
+ * without one, the first. */
 const char *cli_prefer_cpu(const char *first, const char *second);
 /* --type, or a type that the server has: the only one, otherwise CPU time. Prints its choice on
  * standard error. */

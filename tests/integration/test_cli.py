@@ -416,6 +416,13 @@ class Cli(unittest.TestCase):
         self.assertIn("total: 11 samples\n", done.out)
         self.assertEqual(self.hearth("query", "top", "--type", "nonsense").code, USAGE)
 
+    def test_time_of_the_processor_is_chosen_before_samples_under_the_same_name(self):
+        counted = Profile([("cpu", "count")], time_ns=time.time_ns()).add(["main"], [5])
+        self.upload("counted", self.write("counted", counted.encode()), "--name", "process_cpu")
+        done = self.ask("query", "top", '{service_name=~"counted|shop"}')
+        self.assertEqual(done.err, "type: %s (of 3; choose with --type)\n" % CPU)
+        self.assertIn("total: 5 cpu\n", self.ask("query", "top", '{service_name="counted"}').out)
+
     def test_a_timeline_sums_to_the_total(self):
         now = time.time()
         for age, value in ((50, 1), (40, 2), (10, 4)):
