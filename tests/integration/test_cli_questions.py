@@ -133,9 +133,12 @@ class CliQuestions(unittest.TestCase):
             [
                 "      self       %      total       %  function",
                 "     10 ns   9.09%      40 ns  36.36%  handle",
-                "", "callers", "     40 ns 100.00%  main", "", "callees", "     30 ns  75.00%  query",
+                "", "callers; below each, its own callers", "     40 ns 100.00%  main",
+                "", "callees; below each, its own callees", "     30 ns  75.00%  query",
             ],
         )
+        sides = self.ask("sandwich", "main", SHOP).split("callees; below each, its own callees\n")[1]
+        self.assertEqual([line[20:] for line in sides.splitlines()], ["fib", "  fib", "    fib", "handle", "  query", "gc"])
         self.refused("nobody", "sandwich", "nobody", SHOP, code=NO_DATA)
         self.refused("sandwich: FUNCTION is missing", "sandwich")
 

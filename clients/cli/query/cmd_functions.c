@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define QUERY "hearth.v1.QueryService/"
 
@@ -171,22 +172,78 @@ enum cli_exit cli_top(struct cli *cli)
 
 /* ---- sandwich ---- */
 
-/* Depth of each node; parents stand before their children. */
-static enum hearth_status find_depths(struct cli *cli, Hearth__V1__SandwichNode *const *nodes,
-                                      size_t n, int **ret)
+struct side_node {
+    const Hearth__V1__SandwichNode *of;
+    uint32_t number; /* its place in the answer */
+    int depth;
+};
+
+static int compare_side_nodes(const void *left, const void *right)
 {
-    int *depth = hearth_arena_array(&cli->arena, n, sizeof depth[0]);
-    if (depth == NULL) {
-        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    const Hearth__V1__SandwichNode *a = ((const struct side_node *)left)->of;
+    const Hearth__V1__SandwichNode *b = ((const struct side_node *)right)->of;
+
+    if (a->parent != b->parent) {
+        return a->parent < b->parent ? -1 : 1;
     }
+
+    return a->total != b->total ? (a->total < b->total) - (a->total > b->total)
+                                : strcmp(a->name, b->name);
+}
+
+/* Sorts nodes by parent, then the heaviest first. n_below[p + 1] is the number of children of p. */
+static enum hearth_status sort_side(struct cli *cli, Hearth__V1__SandwichNode *const *nodes,
+                                    size_t n, struct side_node *sorted, uint32_t *n_below)
+{
     for (size_t i = 0; i < n; i++) {
         int32_t parent = nodes[i]->parent;
-        if (parent >= (int64_t)i) {
+        if (parent >= (int64_t)i || (parent < 0) != (i == 0)) {
             return HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "the server sent a malformed tree");
         }
-        depth[i] = parent < 0 ? 0 : depth[parent] + 1;
+        sorted[i] = (struct side_node){.of = nodes[i], .number = (uint32_t)i};
+        if (i > 0) {
+            n_below[parent + 1]++;
+        }
     }
-    *ret = depth;
+    if (n > 0) {
+        qsort(sorted, n, sizeof sorted[0], compare_side_nodes);
+    }
+
+    return HEARTH_OK;
+}
+
+/* The nodes of a side in the order in which they are printed: those below a node follow it. */
+static enum hearth_status order_side(struct cli *cli, Hearth__V1__SandwichNode *const *nodes,
+                                     size_t n, struct side_node **ret)
+{
+    struct side_node *sorted = hearth_arena_array(&cli->arena, n, sizeof sorted[0]);
+    struct side_node *ordered = hearth_arena_array(&cli->arena, n, sizeof ordered[0]);
+    uint32_t *begin = hearth_arena_calloc(&cli->arena, n + 1, sizeof begin[0]);
+    uint32_t *waiting = hearth_arena_array(&cli->arena, n, sizeof waiting[0]);
+    size_t n_waiting = 0, n_ordered = 0;
+
+    if (cli->arena.refused) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    HEARTH_TRY(sort_side(cli, nodes, n, sorted, begin));
+
+    /* The root stands first, so the children of node p begin after it and those of nodes before. */
+    for (size_t p = 0; p < n; p++) {
+        begin[p + 1] += begin[p];
+    }
+    if (n > 0) {
+        waiting[n_waiting++] = 0;
+    }
+    while (n_waiting > 0) {
+        const struct side_node *node = &sorted[waiting[--n_waiting]];
+        ordered[n_ordered++] = *node;
+        for (uint32_t i = begin[node->number + 1]; i > begin[node->number]; i--) {
+            sorted[i].depth = node->depth + 1;
+            waiting[n_waiting++] = i;
+        }
+    }
+    *ret = ordered;
+
     return HEARTH_OK;
 }
 
@@ -195,21 +252,22 @@ static enum hearth_status print_side(struct cli *cli, const char *title,
                                      const Hearth__V1__SandwichResponse *answer,
                                      struct hearth_buf *out)
 {
-    int *depth;
+    struct side_node *ordered;
     size_t left_out = 0;
 
-    HEARTH_TRY(find_depths(cli, nodes, n, &depth));
+    HEARTH_TRY(order_side(cli, nodes, n, &ordered));
     hearth_buf_printf(out, "\n%s\n", title);
     for (size_t i = 1; i < n; i++) {
+        const Hearth__V1__SandwichNode *node = ordered[i].of;
         char value[48], share[32];
-        if ((double)nodes[i]->total < (double)answer->total * cli->min_percent / 100.0) {
+        if ((double)node->total < (double)answer->total * cli->min_percent / 100.0) {
             left_out++;
             continue;
         }
-        cli_value((double)nodes[i]->total, hearth_str_c(answer->unit), value);
-        cli_percent((double)nodes[i]->total, (double)answer->total, false, share);
-        hearth_buf_printf(out, "%10s %7s  %*s", value, share, 2 * (depth[i] - 1), "");
-        cli_fit(hearth_frame_shown(hearth_str_c(nodes[i]->name)), name_width(cli), false, out);
+        cli_value((double)node->total, hearth_str_c(answer->unit), value);
+        cli_percent((double)node->total, (double)answer->total, false, share);
+        hearth_buf_printf(out, "%10s %7s  %*s", value, share, 2 * (ordered[i].depth - 1), "");
+        cli_fit(hearth_frame_shown(hearth_str_c(node->name)), name_width(cli), false, out);
         hearth_buf_byte(out, '\n');
     }
     if (n <= 1) {
@@ -254,9 +312,11 @@ enum cli_exit cli_sandwich(struct cli *cli)
     print_values(answer->self, answer->total, answer->whole, answer->unit, &out);
     cli_fit(hearth_str_c(request.function), name_width(cli), false, &out);
     hearth_buf_byte(&out, '\n');
-    status = print_side(cli, "callers", answer->callers, answer->n_callers, answer, &out);
+    status = print_side(cli, "callers; below each, its own callers", answer->callers,
+                        answer->n_callers, answer, &out);
     if (status == HEARTH_OK) {
-        status = print_side(cli, "callees", answer->callees, answer->n_callees, answer, &out);
+        status = print_side(cli, "callees; below each, its own callees", answer->callees,
+                            answer->n_callees, answer, &out);
     }
     if (status != HEARTH_OK) {
         hearth_buf_release(&out);
