@@ -473,9 +473,9 @@ ROUTES = {
     "/pyroscope/render": ("GET, HEAD", [
         (CPU_OF, None, 200, '"numTicks":0'), (CPU_OF + "&from=now-1h", None, 200, '"numTicks":110'),
         (CPU_OF + "&from=now-1h&format=dot", None, 200, "digraph"),
-        (CPU_OF + "&from=now-1h&format=text", None, 200, "    50 ns  45.45% ███████▎         ├ fib\n"),
+        (CPU_OF + "&from=now-1h&format=text", None, 200, "    50 ns  45.45% ███████▎          ├ fib\n"),
         (CPU_OF + "&format=text", None, 200, "no samples\n"),
-        (CPU_OF.replace("shop", "spans") + "&format=text&span-id=" + SPAN_A, None, 200, "     7 ns 100.00% ████████████████ x\n"),
+        (CPU_OF.replace("shop", "spans") + "&format=text&span-id=" + SPAN_A, None, 200, "     7 ns 100.00% ████████████████  x\n"),
         (CPU_OF.replace("shop", "spans") + "&trace-id=cc,dd", None, 200, '"numTicks":9'),
         (CPU_OF.replace("shop", "spans") + "&trace-id=cc&from=now-1h&until=now-30m", None, 404, "searched"),
         (CPU_OF + "&span-id=" + SPAN_A, None, 404, "searched"), (CPU_OF + "&span-id=1&format=dot", None, 400, "json and text"),

@@ -507,13 +507,13 @@ class Cli(unittest.TestCase):
         self.assertEqual(
             self.ask("flame", '{service_name="shop"}', "--type", SAMPLES, "--min-percent", "0").out,
             "        11 100.00% ████████████████ total\n"
-            "        11 100.00% ████████████████ main\n"
-            "         5  45.45% ███████▎         ├ fib\n"
-            "         4  36.36% █████▉           │ └ fib\n"
-            "         4  36.36% █████▉           │   fib\n"
-            "         4  36.36% █████▉           ├ handle\n"
-            "         3  27.27% ████▍            │ └ query\n"
-            "         2  18.18% ██▉              └ gc\n",
+            "        11 100.00% ████████████████  main\n"
+            "         5  45.45% ███████▎          ├ fib\n"
+            "         4  36.36% █████▉            │ └ fib\n"
+            "         4  36.36% █████▉            │    fib\n"
+            "         4  36.36% █████▉            ├ handle\n"
+            "         3  27.27% ████▍             │ └ query\n"
+            "         2  18.18% ██▉               └ gc\n",
         )
 
     def test_small_nodes_are_left_out_with_a_count(self):

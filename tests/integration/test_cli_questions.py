@@ -281,7 +281,7 @@ class CliQuestions(unittest.TestCase):
     def test_the_stack_traces_of_spans_come_as_those_of_any_question(self):
         self.assertEqual(
             self.ask("trace", contract.SPAN_A, "--flame").splitlines(),
-            ["      7 ns 100.00% ████████████████ " + name for name in ("total", "main", "x")],
+            ["      7 ns 100.00% ████████████████ " + name for name in ("total", " main", " x")],
         )
         self.assertIn("      9 ns 100.00%", self.ask("trace", contract.SPAN_A, "--flame", "--children"))
         self.assertEqual(

@@ -3,12 +3,14 @@
  * UTF-8.
  *
  *     1.20 s 100.00% ████████████████ total
- *     1.20 s 100.00% ████████████████ main
- *     800 ms  66.67% ██████████▋      ├ render
- *     300 ms  25.00% ████             └ parse
+ *     1.20 s 100.00% ████████████████  main
+ *     1.20 s 100.00% ████████████████  run
+ *     800 ms  66.67% ██████████▋       ├ render
+ *     300 ms  25.00% ████              └ parse
  *
- * The heaviest child of a node stands first, children of one weight by name. A chain of only
- * children stays in one column, so the depth shows where paths divide.
+ * The heaviest child of a node stands first, children of one weight by name. A name without a mark
+ * is the only child of the one above it, with the same value: a chain of these is indented once,
+ * not at each step, so that deep stack traces fit a screen.
  *
  * Threads: pure.
  */

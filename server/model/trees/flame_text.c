@@ -115,7 +115,7 @@ static int compare_weight(const void *left, const void *right)
  * before. The recursion is no deeper than the graph has levels.
  */
 static void print_children(struct text_tree *t, size_t depth, const struct cell *parent,
-                           char *prefix, size_t n_prefix)
+                           bool parent_is_only, char *prefix, size_t n_prefix)
 {
     if (depth >= t->n_levels) {
         return;
@@ -136,25 +136,20 @@ static void print_children(struct text_tree *t, size_t depth, const struct cell 
 
     /* Print the others. */
     for (size_t i = 0; i < n_printed; i++) {
-        /* An only child stays in its parent's column. */
+        /* A chain of only children begins a column to the right of its parent, and stays there. */
         bool is_last = i + 1 == n_printed, only = is_last && cells[i].total == parent->total;
-        size_t more = 0;
-        if (!only && n_prefix + 8 < 240) {
-            more = strlen("│ ");
-            memcpy(prefix + n_prefix, is_last ? "└ " : "├ ", more + 1);
-        } else {
-            prefix[n_prefix] = '\0';
+        const char *mark = only ? (parent_is_only ? "" : " ") : is_last ? "└ " : "├ ";
+        const char *rest = only ? mark : is_last ? "  " : "│ ";
+        if (n_prefix + 8 >= 240) {
+            mark = rest = "";
         }
+        memcpy(prefix + n_prefix, mark, strlen(mark) + 1);
         print_line(t, &cells[i], prefix);
 
         /* Its own children continue the line, unless it was the last one. */
-        if (more > 0) {
-            const char *rest = is_last ? "  " : "│ ";
-            more = strlen(rest);
-            memcpy(prefix + n_prefix, rest, more + 1);
-        }
-
-        print_children(t, depth + 1, &cells[i], prefix, n_prefix + more);
+        size_t n_rest = strlen(rest);
+        memcpy(prefix + n_prefix, rest, n_rest + 1);
+        print_children(t, depth + 1, &cells[i], only, prefix, n_prefix + n_rest);
     }
 }
 
@@ -178,7 +173,7 @@ enum hearth_status hearth_flame_text_write(const struct hearth_flamegraph *graph
     double smallest = ceil((double)graph->total * how->min_percent / 100.0);
     t.smallest = smallest < 1 ? 1 : (int64_t)smallest;
     print_line(&t, &t.levels[0].cells[0], "");
-    print_children(&t, 1, &t.levels[0].cells[0], prefix, 0);
+    print_children(&t, 1, &t.levels[0].cells[0], false, prefix, 0);
 
     /* Count the omitted nodes. */
     if (t.n_left_out > 0) {

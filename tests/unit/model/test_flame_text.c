@@ -58,11 +58,45 @@ static void a_tree_forks_where_paths_divide(void **state)
     (void)state;
     assert_text(0, NULL,
                 "   1.20 us 100.00% ████████████████ total\n"
-                "   1.20 us 100.00% ████████████████ main\n"
-                "    800 ns  66.67% ██████████▋      ├ render\n"
-                "    600 ns  50.00% ████████         │ ├ a name …\n"
-                "      2 ns   0.17%                  │ └ main\n"
-                "    300 ns  25.00% ████             └ par…\n");
+                "   1.20 us 100.00% ████████████████  main\n"
+                "    800 ns  66.67% ██████████▋       ├ render\n"
+                "    600 ns  50.00% ████████          │ ├ a name …\n"
+                "      2 ns   0.17%                   │ └ main\n"
+                "    300 ns  25.00% ████              └ par…\n");
+}
+
+static void a_chain_of_only_children_is_indented_once(void **state)
+{
+    int64_t all[] = {0, 8, 0, 0}, first[] = {0, 8, 0, 1}, second[] = {0, 8, 0, 3};
+    int64_t fork[] = {0, 6, 0, 1, 0, 2, 2, 3}, leaf[] = {0, 6, 6, 3};
+    struct hearth_flame_level levels[] = {{.values = all, .n = 4},
+                                          {.values = first, .n = 4},
+                                          {.values = second, .n = 4},
+                                          {.values = fork, .n = 8},
+                                          {.values = leaf, .n = 4}};
+    struct hearth_flamegraph graph = {.names = g_names,
+                                      .n_names = HEARTH_ARRAY_LEN(g_names),
+                                      .levels = levels,
+                                      .n_levels = HEARTH_ARRAY_LEN(levels),
+                                      .total = 8};
+    const struct hearth_flame_text how = {.unit = HEARTH_STR("count"), .name_width = 8};
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_arena arena;
+    struct hearth_buf out;
+    (void)state;
+
+    hearth_arena_init(&arena, 0);
+    hearth_buf_init(&out, 0);
+    assert_int_equal(hearth_flame_text_write(&graph, &how, &arena, &out, &err), HEARTH_OK);
+    hearth_buf_byte(&out, '\0');
+    assert_string_equal(out.p, "         8 100.00% ████████████████ total\n"
+                               "         8 100.00% ████████████████  main\n"
+                               "         8 100.00% ████████████████  render\n"
+                               "         6  75.00% ████████████      ├ main\n"
+                               "         6  75.00% ████████████      │  render\n"
+                               "         2  25.00% ████              └ render\n");
+    hearth_buf_release(&out);
+    hearth_arena_release(&arena);
 }
 
 static void small_nodes_are_omitted_and_counted(void **state)
@@ -70,9 +104,9 @@ static void small_nodes_are_omitted_and_counted(void **state)
     (void)state;
     assert_text(30, "--min-percent",
                 "   1.20 us 100.00% ████████████████ total\n"
-                "   1.20 us 100.00% ████████████████ main\n"
-                "    800 ns  66.67% ██████████▋      └ render\n"
-                "    600 ns  50.00% ████████           └ a name …\n"
+                "   1.20 us 100.00% ████████████████  main\n"
+                "    800 ns  66.67% ██████████▋       └ render\n"
+                "    600 ns  50.00% ████████            └ a name …\n"
                 "4 nodes shown; 2 below 30% left out (--min-percent)\n");
 }
 
@@ -116,6 +150,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tree_forks_where_paths_divide),
+        cmocka_unit_test(a_chain_of_only_children_is_indented_once),
         cmocka_unit_test(small_nodes_are_omitted_and_counted),
         cmocka_unit_test(broken_graphs_are_refused),
         cmocka_unit_test(refused_memory_is_reported),
