@@ -196,11 +196,11 @@ void cli_say_aggregation(const Hearth__V1__Selection *selection,
         hearth_profile_type_parse(hearth_str_c(selection->profile_type), &parts, NULL) ==
             HEARTH_OK &&
         hearth_profile_type_is_gauge(&parts)) {
-        (void)fputs(
-            aggregation == HEARTH__V1__AGGREGATION__AGGREGATION_MEAN
-                ? "gauge: mean per scrape, added over series (--aggregation sum adds all)\n"
-                : "gauge: sum of all scrapes (--aggregation mean: what there is at a time)\n",
-            stderr);
+        (void)fputs(aggregation == HEARTH__V1__AGGREGATION__AGGREGATION_MEAN
+                        ? "gauge: averaged over scrapes, summed over series (--aggregation sum "
+                          "adds up all)\n"
+                        : "gauge: sum of all scrapes (--aggregation mean averages them)\n",
+                    stderr);
     }
 }
 

@@ -375,7 +375,7 @@ class CliQuestions(unittest.TestCase):
 
     def test_what_is_not_found_is_said_with_what_was_searched(self):
         self.refused("searched: ", "trace", "77", code=NO_DATA)
-        self.refused("neither as a trace nor as a span: ", "trace", "77", code=NO_DATA)
+        self.refused("tried as a trace and as a span: ", "trace", "77", code=NO_DATA)
         self.refused("searched: ", "trace", "77", "--trace", code=NO_DATA)
         # Either is asked; what is said is of that which the id looks like.
         for id, of in (("af" * 16, "trace"), ("af" * 8, "span"), ("a.1.2", "trace"), ("a.1.2/0", "span")):
@@ -479,7 +479,7 @@ class CliQuestions(unittest.TestCase):
         kind = ("--type", "memory:inuse_space:bytes:space:bytes")
         for command in (("flame",), ("top",), ("query", "profile", "-o", "collapsed"), ("sandwich", "keep"), ("lines", "keep")):
             done = hearth(*command, '{service_name="gauge"}', *kind, env={"HEARTH_URL": self.url})
-            self.assertIn("gauge: mean per scrape", done.err, command)
+            self.assertIn("gauge: averaged over scrapes, summed over series", done.err, command)
             self.assertRegex(done.out, "200", command)
             done = hearth(*command, '{service_name="gauge"}', *kind, "--aggregation", "sum", env={"HEARTH_URL": self.url})
             self.assertNotIn("gauge:", done.err, command)

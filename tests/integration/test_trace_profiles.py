@@ -208,7 +208,7 @@ class TraceProfiles(unittest.TestCase):
     def check_nobody(self):
         unknown = hex_of(NOBODY, 16)
         said = self.refused("not_found", self.spans, unknown)
-        self.assertRegex(said, "no sample carries the id, and when it ran is not known")
+        self.assertRegex(said, "no sample carries the id, and its time is unknown")
         self.assertIn("searched: samples of span " + unknown, said)
         self.assertIn("local root", self.refused("not_found", self.spans, unknown, options={"exactOnly": True}))
         self.assertIn("samples of trace", self.refused("not_found", self.traces, hex_of(NOBODY, 32)))

@@ -57,10 +57,10 @@ static enum cli_exit end_agents(struct cli *cli, struct cli_listing *list,
     bool is_empty = list->n_cells == 0;
 
     if (is_empty) {
-        cli_say("hearth", cli->all ? "none was ever reported"
+        cli_say("hearth", cli->all ? "no agents were ever seen"
                           : is_range
-                              ? "none was seen in this range; --all lists older ones"
-                              : "none was seen in the last 10 minutes; --all lists older ones");
+                              ? "no agents seen in this range; --all shows older ones"
+                              : "no agents seen in the last 10 minutes; --all shows older ones");
     }
     enum cli_exit code = cli_list_end(list, answer);
     return code == CLI_OK && is_empty ? CLI_NO_DATA : code;

@@ -275,7 +275,7 @@ static enum hearth_status look_up_both(struct cli *cli, struct lookup_request *q
     }
     if (second == HEARTH_NOT_FOUND) {
         cli->err = is_span_text(cli->args[0]) ? cli->err : of_traces;
-        hearth_err_prefix(&cli->err, "neither as a trace nor as a span");
+        hearth_err_prefix(&cli->err, "tried as a trace and as a span");
     }
     if (second != HEARTH_OK || status == HEARTH_OK) {
         return second;

@@ -8,6 +8,7 @@ const KNOWN: [string, string[]][] = [
   ["20 of 31 series are in the answer: raise limit to see more", ["20", "31"]],
   ["the whole range is older than queries may look back (7d, max-query-lookback): the answer is empty", ["7d", "max-query-lookback"]],
   ["the range begins 7d ago: queries may look back no further (max-query-lookback)", ["7d", "max-query-lookback"]],
+  ["no sample carries the id, and its time is unknown: no span with it is stored, and no start and end are given", []],
   ["no sample carries the id, and when it ran is not known: it is not stored, and no start and end are given", []],
   ["no instance of the service has ever asked for pprof tasks", ["pprof"]],
   ["the service has 3 processes, but none has the label(s) a, b", ["3", "a, b"]],

@@ -266,10 +266,11 @@ static enum hearth_status make_span_window(struct answer_state *answer,
         if (!answer->subject->is_expired) {
             answer->reason =
                 answer->options->n_profile_types > 0
-                    ? HEARTH_STR("no sample of these profile types carries the id, and when it ran "
-                                 "is not known: it is not stored, and no start and end are given")
-                    : HEARTH_STR("no sample carries the id, and when it ran is not known: it is "
-                                 "not stored, and no start and end are given");
+                    ? HEARTH_STR("no sample of these profile types carries the id, and its time is "
+                                 "unknown: no span with it is stored, and no start and end are "
+                                 "given")
+                    : HEARTH_STR("no sample carries the id, and its time is unknown: no span with "
+                                 "it is stored, and no start and end are given");
         }
         return HEARTH_OK;
     }

@@ -50,7 +50,7 @@ const SENTENCES: Sentence[] = [
   [/^no metrics of (.+): agents report them while a policy watches them/, (what) => `没有 ${what} 的指标：只有策略监视时代理才会上报（可先设为观察模式）`],
   // Why a trace or a span has no profile.
   [
-    /^no sample (?:of these profile types )?carries the id, and when it ran is not known: /,
+    /^no sample (?:of these profile types )?carries the id, and (?:its time is unknown|when it ran is not known): /,
     () => "没有样本带有此 ID，也不知道它何时运行：它没有被存储，请求也没有给出起止时间",
   ],
   [/^no sample (of these profile types )?carries the id$/, (types) => (types ? "这些剖析类型没有样本带有此 ID" : "没有样本带有此 ID")],
