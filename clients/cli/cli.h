@@ -227,7 +227,7 @@ cli_command_fn cli_whoami, cli_tokens_create, cli_tokens_list, cli_tokens_rotate
     cli_users_create, cli_users_list, cli_users_password, cli_users_disable, cli_users_enable,
     cli_users_delete, cli_grants_add, cli_grants_list, cli_grants_delete, cli_sessions_end,
     cli_audit;
-cli_command_fn cli_ready, cli_probe, cli_open, cli_adhoc, cli_go_pgo, cli_cardinality,
+cli_command_fn cli_ready, cli_probe, cli_open, cli_adhoc, cli_go_pgo, cli_services, cli_cardinality,
     cli_exemplars;
 cli_command_fn cli_context_list, cli_context_show, cli_context_use, cli_context_add,
     cli_context_delete;

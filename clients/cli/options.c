@@ -10,6 +10,8 @@
 #include <limits.h>
 #include <stdio.h>
 
+#define MOST_GROUPS 4 /* whose commands are offered for a word */
+
 /* A word of the command line, or an option with its value. */
 struct word {
     const char *text;                /* as given */
@@ -241,6 +243,40 @@ static enum cli_exit wrong_option(const struct cli_command *command, const struc
     return end_usage(&out);
 }
 
+/* The first command after `from` of a group that ends in a word; cli_n_commands: there is none. */
+static size_t find_grouped(const char *word, size_t from)
+{
+    for (; from < cli_n_commands; from++) {
+        const char *last = strrchr(cli_commands[from].words, ' ');
+        if (cli_commands[from].row == CLI_ROW_COMMAND && last != NULL &&
+            strcmp(last + 1, word) == 0) {
+            break;
+        }
+    }
+
+    return from;
+}
+
+/* Appends the commands of groups that end in a word, for people who leave the group out. Words that
+ * most groups have, such as list, say too little. */
+static void guess_group(const char *word, struct hearth_buf *out)
+{
+    size_t n = 0;
+
+    for (size_t i = find_grouped(word, 0); i < cli_n_commands; i = find_grouped(word, i + 1)) {
+        n++;
+    }
+    if (n == 0 || n > MOST_GROUPS) {
+        return;
+    }
+    n = 0;
+    for (size_t i = find_grouped(word, 0); i < cli_n_commands; i = find_grouped(word, i + 1)) {
+        hearth_buf_printf(out, "%s%s", n++ == 0 ? "; did you mean " : " or ",
+                          cli_commands[i].words);
+    }
+    hearth_buf_byte(out, '?');
+}
+
 enum cli_exit cli_no_such(const char *group, const char *word)
 {
     struct hearth_buf out;
@@ -265,6 +301,9 @@ enum cli_exit cli_no_such(const char *group, const char *word)
         }
     }
     cli_guess_say(&guess, &out);
+    if (group[0] == '\0' && guess.best.p == NULL) {
+        guess_group(word, &out);
+    }
 
     return end_usage(&out);
 }

@@ -168,8 +168,9 @@ static bool put_matcher(struct cli *cli, const struct hearth_matcher *matcher,
         return put_no_label(cli, name, out);
     }
     char what[96];
-    (void)snprintf(what, sizeof what, "values %.80s", name);
     bool is_service = strcmp(name, HEARTH_LABEL_SERVICE) == 0;
+    (void)snprintf(what, sizeof what, "%s%.80s", is_service ? "services" : "values ",
+                   is_service ? "" : name);
     hearth_buf_printf(out, "there is no %.60s \"", is_service ? "service" : name);
     cli_fit(matcher->value, 60, false, out);
     hearth_buf_byte(out, '"');

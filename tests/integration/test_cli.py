@@ -385,6 +385,16 @@ class Cli(unittest.TestCase):
         answer = self.ask("query", "labels", '{service_name="shop"}', "--output=json").out
         self.assertEqual(json.loads(answer)["names"], names)
 
+    def test_services_are_listed_with_the_types_that_they_sent(self):
+        self.upload("listed", self.shop)
+        rows = [json.loads(row) for row in self.ask("query", "services", "-o", "jsonl").lines()]
+        found = {row["service"]: row["types"] for row in rows}
+        self.assertEqual(sorted(found), sorted(self.ask("query", "values", "service_name").lines()))
+        ids = self.ask("query", "types", '{service_name="listed"}').lines()
+        self.assertEqual(found["listed"].split(", "), sorted(":".join(each.split(":")[:2]) for each in ids))
+        self.assertEqual(len(ids), 2)
+        self.assertEqual(self.hearth("query", "services", '{service_name="nobody"}').code, NO_DATA)
+
     def test_series_are_printed_as_selectors_that_find_them(self):
         service = 'quo"te\\d \u00fcn\u00ef'
         self.upload(service, self.shop, "--label", "strange.name=x")

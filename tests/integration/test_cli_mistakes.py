@@ -18,7 +18,7 @@ CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 # Command line ("|" between words), exit code, the last line of standard error with * for anything.
 CASES = [
     ('top|{service_nam="gdu"}', NO_DATA, "there is no label service_nam; did you mean service_name[?]; `hearth query labels` lists them"),
-    ('top|{service_name="gud"}', NO_DATA, 'there is no service "gud"; did you mean gdu[?]; `hearth query values service_name` lists them'),
+    ('top|{service_name="gud"}', NO_DATA, 'there is no service "gud"; did you mean gdu[?]; `hearth query services` lists them'),
     ('flame|{service_name="xyz"}', NO_DATA, 'there is no service "xyz"; there are gdu, my-svc, old*'),
     ('query series|{region="us"}', NO_DATA, 'there is no region "us"; there are eu; `hearth query values region` lists them'),
     ('query labels|{service_name="old",region="eu"}', NO_DATA, 'no series matches all of {service_name="old",region="eu"}'),

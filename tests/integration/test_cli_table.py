@@ -204,7 +204,7 @@ class Table(unittest.TestCase):
 
     def test_completion_offers_what_may_follow(self):
         for words, offered in (
-            (["fl"], ["flame"]), (["query", ""], "types labels values series timeline profile top flamegraph go-pgo exemplars cardinality".split()),
+            (["fl"], ["flame"]), (["query", ""], "services types labels values series timeline profile top flamegraph go-pgo exemplars cardinality".split()),
             (["task", "cr"], ["create"]), (["task", "create", "o"], ["oncpu", "offcpu"]), (["top", "--by"], ["--by-kind"]),
             (["top", "--by-kind", "l"], ["line"]), (["top", "--columns", "name,total_"], ["name,total_percent"]), (["--url", "x", "top", "-o", ""], "table wide json jsonl csv tsv yaml".split()),
             (["query", "profile", "-o", "p"], ["pprof="]), (["flame", "--limi"], []), (["admin", "retention", ""], ["show", "set", "reset"]),

@@ -1,8 +1,10 @@
-/* cmd_query.c -- types, labels, values, series, timeline. */
+/* cmd_query.c -- services, types, labels, values, series, timeline. */
 #include "hearth/model/labels.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
 #include "listing.h"
+
+#include <stdlib.h>
 
 #define QUERIER "querier.v1.QuerierService/"
 
@@ -195,6 +197,99 @@ enum cli_exit cli_series(struct cli *cli)
     cli_list_begin(cli, &list);
     for (size_t i = 0; i < answer->n_labels_set; i++) {
         add_series(&list, answer->labels_set[i], cli->n_by > 0);
+    }
+
+    return cli_list_end(&list, &answer->base);
+}
+
+/* ---- services ---- */
+
+struct service_type {
+    const char *service, *type;
+};
+
+static int compare_service_types(const void *left, const void *right)
+{
+    const struct service_type *a = left, *b = right;
+    int by_service = strcmp(a->service, b->service);
+
+    return by_service != 0 ? by_service : strcmp(a->type, b->type);
+}
+
+/* Asks for the services and the types of each, sorted. */
+static enum hearth_status ask_service_types(struct cli *cli, Querier__V1__SeriesResponse **answer,
+                                            struct service_type **ret, size_t *ret_n)
+{
+    char service[] = HEARTH_LABEL_SERVICE, type[] = HEARTH_LABEL_PROFILE_TYPE;
+    char *names[] = {service, type};
+    Querier__V1__SeriesRequest request;
+
+    querier__v1__series_request__init(&request);
+    HEARTH_TRY(read_matchers(cli, 0, &request.matchers));
+    request.n_matchers = 1;
+    request.start = cli->from_ms;
+    request.end = cli->to_ms;
+    request.label_names = names;
+    request.n_label_names = HEARTH_ARRAY_LEN(names);
+    HEARTH_TRY(cli_call(cli, QUERIER "Series", &request, &querier__v1__series_response__descriptor,
+                        answer));
+
+    size_t n = (*answer)->n_labels_set;
+    struct service_type *types = hearth_arena_array(&cli->arena, n, sizeof types[0]);
+    if (cli->arena.refused) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const Types__V1__Labels *set = (*answer)->labels_set[i];
+        types[i] = (struct service_type){"", ""};
+        for (size_t k = 0; k < set->n_labels; k++) {
+            bool is_type = strcmp(set->labels[k]->name, HEARTH_LABEL_PROFILE_TYPE) == 0;
+            *(is_type ? &types[i].type : &types[i].service) = set->labels[k]->value;
+        }
+    }
+    if (n > 0) {
+        qsort(types, n, sizeof types[0], compare_service_types);
+    }
+    *ret = types;
+    *ret_n = n;
+
+    return HEARTH_OK;
+}
+
+/* The first two parts of a type, as --type takes them. */
+static void append_short_type(const char *type, struct hearth_buf *out)
+{
+    struct hearth_str id = hearth_str_c(type);
+    size_t n = hearth_str_find(id, ':', hearth_str_find(id, ':', 0) + 1);
+
+    hearth_buf_str(out, hearth_str_n(id.p, n < id.n ? n : id.n));
+}
+
+enum cli_exit cli_services(struct cli *cli)
+{
+    Querier__V1__SeriesResponse *answer = NULL;
+    struct service_type *types;
+    struct cli_listing list;
+    size_t n;
+    enum hearth_status status = ask_service_types(cli, &answer, &types, &n);
+
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    if (n == 0) {
+        return cli_no_data(cli);
+    }
+    cli_list_begin(cli, &list);
+    for (size_t i = 0; i < n;) {
+        const char *service = types[i].service;
+        struct hearth_buf names;
+        hearth_buf_init(&names, 0);
+        for (size_t first = i; i < n && strcmp(types[i].service, service) == 0; i++) {
+            hearth_buf_cstr(&names, i == first ? "" : ", ");
+            append_short_type(types[i].type, &names);
+        }
+        cli_list_text(&list, service);
+        cli_list_take(&list, &names);
     }
 
     return cli_list_end(&list, &answer->base);
