@@ -15,6 +15,7 @@ import otlp
 from pprof import Decoded, Profile
 from server import HEARTH, Server, now_ms, server_environment, temporary_directory
 from test_cli import NO_DATA, OK, USAGE, hearth
+from test_cli_recorded import on_terminal
 
 BEFORE, AFTER, SHOP, HEAT, SPANS = ('{service_name="%s"}' % s for s in ("before", "after", "shop", "heat", "spans"))
 
@@ -228,10 +229,28 @@ class CliQuestions(unittest.TestCase):
         self.assertEqual(len(lines), 22)
         self.assertTrue(lines[0].startswith("    290 ns │"))
         self.assertEqual(lines[-1], "5 points, up to 1 in a cell")
-        self.assertEqual(sum(line.count("█") for line in lines), 5)
+        # A second of twenty is four of eighty columns.
+        bars = re.findall("█+", "\n".join(lines))
+        self.assertEqual((len(bars), {len(bar) for bar in bars} - {3, 4}), (5, set()))
         spans = self.ask("heatmap", '{service_name="spans"}', "--by-kind", "span")
         self.assertIn("2 points", spans)
         self.refused('"line" is not a value for --by-kind, which takes profile or span', "heatmap", HEAT, "--by-kind", "line")
+
+    def test_a_heatmap_and_a_sandwich_fit_narrow_and_wide_terminals(self):
+        of = server_environment({"HEARTH_URL": self.url, "LC_ALL": "C.UTF-8", "TERM": "xterm", "PAGER": "cat"})
+        frames = ["root", *("f%d" % i for i in range(9)), "long" * 30]
+        profile = Profile([("cpu", "nanoseconds")], time_ns=self.t * 1_000_000).add(frames, [5])
+        self.server.push(profile.encode(), {"__name__": "process_cpu", "service_name": "deep"})
+        arguments = ["--type", contract.CPU, "--from", str(self.t - 10_000), "--to", str(self.t + 10_000), "--color", "never"]
+        for width in (60, 100, 220):
+            with self.subTest(width):
+                code, out, err = on_terminal([HEARTH, "heatmap", HEAT, *arguments, "--step", "1s"], of, width)
+                self.assertEqual((code, max(map(len, out.splitlines()))), (OK, width), err)
+                self.assertIn("\n5 points, up to 1 in a cell\n", out)
+                deep = [HEARTH, "sandwich", "root", '{service_name="deep"}', *arguments]
+                code, out, err = on_terminal(deep, of, width)
+                widest = max(out.splitlines(), key=len)
+                self.assertEqual((code, len(widest)), (OK, min(width, 20 + 2 * 9 + len(frames[-1]))), err)
 
     # ---- traces and spans ----
 

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define QUERY "hearth.v1.QueryService/"
+#define QUERY     "hearth.v1.QueryService/"
+#define TOP_HEAD  41 /* columns before the name of a function in a sandwich */
+#define SIDE_HEAD 20 /* the same of its callers and callees */
 
 static const char *const g_sorts[] = {NULL, "self", "total", "name"};
 
@@ -67,9 +69,10 @@ static void add_values(struct cli_listing *list, int64_t self, int64_t total, in
     cli_list_str(list, list->unit);
 }
 
-static int name_width(const struct cli *cli)
+/* What lines have left for a name after `used` columns. */
+static int name_width(const struct cli *cli, int used)
 {
-    return cli->width > 60 ? cli->width - 42 : 40;
+    return cli->width - used > 12 ? cli->width - used : 12;
 }
 
 /* ---- top ---- */
@@ -267,7 +270,8 @@ static enum hearth_status print_side(struct cli *cli, const char *title,
         cli_value((double)node->total, hearth_str_c(answer->unit), value);
         cli_percent((double)node->total, (double)answer->total, false, share);
         hearth_buf_printf(out, "%10s %7s  %*s", value, share, 2 * (ordered[i].depth - 1), "");
-        cli_fit(hearth_frame_shown(hearth_str_c(node->name)), name_width(cli), false, out);
+        cli_fit(hearth_frame_shown(hearth_str_c(node->name)),
+                name_width(cli, SIDE_HEAD + 2 * (ordered[i].depth - 1)), false, out);
         hearth_buf_byte(out, '\n');
     }
     if (n <= 1) {
@@ -310,7 +314,7 @@ enum cli_exit cli_sandwich(struct cli *cli)
     hearth_buf_init(&out, 0);
     print_top_head("function", &out);
     print_values(answer->self, answer->total, answer->whole, answer->unit, &out);
-    cli_fit(hearth_str_c(request.function), name_width(cli), false, &out);
+    cli_fit(hearth_str_c(request.function), name_width(cli, TOP_HEAD), false, &out);
     hearth_buf_byte(&out, '\n');
     status = print_side(cli, "callers; below each, its own callers", answer->callers,
                         answer->n_callers, answer, &out);

@@ -9,29 +9,68 @@
 
 enum {
     ROWS = 20,
-    COLUMNS = 80
+    COLUMNS_IN_PIPES = 80,
+    FEWEST_COLUMNS = 30, /* the times at both ends of the axis */
+    MOST_COLUMNS = 400,
+    BESIDE_COLUMNS = 12, /* the values on the left */
+};
+
+struct heatmap_picture {
+    int64_t cells[ROWS][MOST_COLUMNS];
+    int64_t n_columns, n_points, most;
 };
 
 static const char *const g_shades[] = {" ", "░", "▒", "▓", "█"};
 
-/* Largest values on top. A column holds one slot or several. */
-static void print_series(const Types__V1__HeatmapSeries *series,
-                         const Querier__V1__SelectHeatmapRequest *request, struct hearth_str unit,
-                         struct hearth_buf *out)
+static int64_t choose_columns(const struct cli *cli)
 {
-    int64_t cells[ROWS][COLUMNS] = {0}, max = 0, n = 0;
-    int64_t span = request->end - request->start + 1;
+    int64_t n = cli->is_terminal ? cli->width - BESIDE_COLUMNS : COLUMNS_IN_PIPES;
+
+    return n < FEWEST_COLUMNS ? FEWEST_COLUMNS : n > MOST_COLUMNS ? MOST_COLUMNS : n;
+}
+
+/* The column of a time; those outside of the range are at its edges. */
+static int64_t find_column(const Querier__V1__SelectHeatmapRequest *request, int64_t ms,
+                           int64_t n_columns)
+{
+    double share = (double)(ms - request->start) / (double)(request->end - request->start + 1);
+
+    return share <= 0 ? 0 : share >= 1 ? n_columns : (int64_t)(share * (double)n_columns);
+}
+
+/* Adds the slots of a series. One is as wide as its step, whose end is its time; a column that has
+ * several adds them up. */
+static void fill_picture(const Types__V1__HeatmapSeries *series,
+                         const Querier__V1__SelectHeatmapRequest *request,
+                         struct heatmap_picture *picture)
+{
+    int64_t step_ms = (int64_t)(request->step * 1000), n_columns = picture->n_columns;
 
     for (size_t s = 0; s < series->n_slots; s++) {
         const Types__V1__HeatmapSlot *slot = series->slots[s];
-        int64_t at = (slot->timestamp - request->start) * COLUMNS / span;
-        at = at < 0 ? 0 : at >= COLUMNS ? COLUMNS - 1 : at;
+        int64_t from = find_column(request, slot->timestamp - step_ms, n_columns);
+        int64_t to = find_column(request, slot->timestamp, n_columns);
+        from = from < n_columns ? from : n_columns - 1;
+        to = to > from ? to : from + 1;
         for (size_t row = 0; row < slot->n_counts && row < ROWS; row++) {
-            cells[row][at] += slot->counts[row];
-            n += slot->counts[row];
-            max = cells[row][at] > max ? cells[row][at] : max;
+            picture->n_points += slot->counts[row];
+            for (int64_t at = from; at < to; at++) {
+                int64_t *cell = &picture->cells[row][at];
+                *cell += slot->counts[row];
+                picture->most = *cell > picture->most ? *cell : picture->most;
+            }
         }
     }
+}
+
+/* Largest values on top. */
+static void print_series(const struct cli *cli, const Types__V1__HeatmapSeries *series,
+                         const Querier__V1__SelectHeatmapRequest *request, struct hearth_str unit,
+                         struct hearth_buf *out)
+{
+    struct heatmap_picture picture = {.n_columns = choose_columns(cli)};
+
+    fill_picture(series, request, &picture);
     for (size_t i = 0; i < series->n_labels; i++) {
         hearth_buf_cstr(out, i == 0 ? "" : ", ");
         cli_fit(hearth_str_c(series->labels[i]->name), INT_MAX, false, out);
@@ -45,9 +84,9 @@ static void print_series(const Types__V1__HeatmapSeries *series,
             cli_value(series->slots[0]->y_min[row], unit, lower);
         }
         hearth_buf_printf(out, "%10s │", lower);
-        for (size_t column = 0; column < COLUMNS; column++) {
-            int64_t count = cells[row][column];
-            int64_t shade = count == 0 ? 0 : 1 + (count * 3 + max - 1) / max;
+        for (int64_t column = 0; column < picture.n_columns; column++) {
+            int64_t count = picture.cells[row][column];
+            int64_t shade = count == 0 ? 0 : 1 + (count * 3 + picture.most - 1) / picture.most;
             hearth_buf_cstr(out, g_shades[shade > 4 ? 4 : shade]);
         }
         hearth_buf_byte(out, '\n');
@@ -55,8 +94,10 @@ static void print_series(const Types__V1__HeatmapSeries *series,
     char from[32], to[32];
     cli_time(request->start, from);
     cli_time(request->end, to);
-    hearth_buf_printf(out, "%10s └%s%*s\n", "", from, COLUMNS - (int)strlen(from), to);
-    hearth_buf_printf(out, "%lld points, up to %lld in a cell\n", (long long)n, (long long)max);
+    hearth_buf_printf(out, "%10s └%s%*s\n", "", from, (int)picture.n_columns - (int)strlen(from),
+                      to);
+    hearth_buf_printf(out, "%lld points, up to %lld in a cell\n", (long long)picture.n_points,
+                      (long long)picture.most);
 }
 
 static enum hearth_status ask_heatmap(struct cli *cli, Querier__V1__SelectHeatmapRequest *request,
@@ -114,7 +155,7 @@ enum cli_exit cli_heatmap(struct cli *cli)
     cli_say_zone();
     for (size_t i = 0; i < answer->n_series; i++) {
         hearth_buf_cstr(&out, i == 0 ? "" : "\n");
-        print_series(answer->series[i], &request, type.sample_unit, &out);
+        print_series(cli, answer->series[i], &request, type.sample_unit, &out);
     }
 
     return cli_print_answer(cli, &answer->base, &out);
