@@ -173,6 +173,35 @@ static enum cli_exit end_usage(struct hearth_buf *message)
     return code;
 }
 
+/* Whether an option lists a value, "svg" or "svg=FILE". */
+static bool lists_value(const struct cli_option *option, const char *value)
+{
+    struct hearth_str name = hearth_str_n(value, strcspn(value, "="));
+    const char *at = NULL;
+    struct hearth_str one;
+    char after;
+
+    while (option != NULL && cli_next_value(option->values, &at, &one)) {
+        if (hearth_str_eq(cli_value_name(one, &after), name)) {
+            return value[name.n] == '=' ? after != '\0' && value[name.n + 1] != '\0' : after != '=';
+        }
+    }
+
+    return false;
+}
+
+/* Appends the first command whose option takes a value that this one does not. */
+static void add_value_taker(const struct word *word, struct hearth_buf *out)
+{
+    for (size_t i = 0; i < cli_n_commands; i++) {
+        if (cli_commands[i].row == CLI_ROW_COMMAND &&
+            lists_value(cli_find_option(&cli_commands[i], word->flag), word->value)) {
+            hearth_buf_printf(out, "; hearth %s takes it", cli_commands[i].words);
+            return;
+        }
+    }
+}
+
 static enum cli_exit wrong_value(const struct word *word, const struct cli_option *option)
 {
     struct hearth_buf out;
@@ -194,6 +223,9 @@ static enum cli_exit wrong_value(const struct word *word, const struct cli_optio
     }
     if (n == 0 && cli_has_value(option)) {
         hearth_buf_printf(&out, ", which takes %s", option->value);
+    }
+    if (guess.best.p == NULL) {
+        add_value_taker(word, &out);
     }
     cli_guess_say(&guess, &out);
 
