@@ -149,6 +149,19 @@ class CliQuestions(unittest.TestCase):
         )
         self.refused("lines: FUNCTION is missing", "lines")
 
+    def test_the_binary_of_lines_stands_there_where_it_differs(self):
+        for service, binaries in (("one-binary", ["/bin/shop"]), ("two-binaries", ["/bin/shop", "/lib/cart.so"])):
+            profile = Profile([("cpu", "nanoseconds")], time_ns=self.t * 1_000_000)
+            for at, binary in enumerate(2 * binaries):
+                profile.samples.append(([(("add", "cart.go", 7 + at), binary)], [10], {}))
+            self.server.push(profile.encode(), {"__name__": "process_cpu", "service_name": service})
+        one, two = ('{service_name="%s"}' % service for service in ("one-binary", "two-binaries"))
+        self.assertNotIn("mapping", self.ask("lines", "add", one))
+        self.assertIn("/bin/shop", self.ask("lines", "add", one, "-o", "wide"))
+        self.assertIn(",mapping,build_id,line\n", self.ask("lines", "add", one, "-o", "csv").replace("\r", ""))
+        self.assertEqual([line.split()[-2:] for line in self.ask("lines", "add", two).splitlines()[1:5]],
+                         [["/bin/shop", "cart.go:7"], ["/bin/shop", "cart.go:9"], ["/lib/cart.so", "cart.go:8"], ["/lib/cart.so", "cart.go:10"]])
+
     # ---- over time ----
 
     def test_a_timeline_of_functions_has_a_line_each(self):

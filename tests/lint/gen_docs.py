@@ -230,7 +230,7 @@ def cli_columns(root):
         "BYTES": "bytes", "PERCENT": "number from 0 to 100", "TIME": "RFC 3339, UTC", "CLOCK": "RFC 3339, UTC",
         "POINTS": "number, in points of a percentage", "CHANCE": "number from 0 to 1", "FLAG": "true or false", "BAR": "bar, in tables only",
     }
-    whens = {"ALWAYS": "", "IF_ANY": "if any row has it", "IF_WIDE": "with `-o wide`"}
+    whens = {"ALWAYS": "", "IF_ANY": "if any row has it", "IF_VARIES": "if rows differ in it, or with `-o wide`", "IF_WIDE": "with `-o wide`"}
     out = "# Columns of the tables of hearth\n\n" + mark(source) + """\
 The columns of `-o table`, `wide`, `jsonl`, `csv`, `tsv` and `yaml`, in their order: [formats](cli.md#tables). Names and
 kinds are a contract: a column may be added, but is not renamed, and its kind does not change.

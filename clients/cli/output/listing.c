@@ -244,6 +244,36 @@ static bool has_value(const struct cli_listing *list, size_t n_rows, size_t colu
     return false;
 }
 
+static bool varies(const struct cli_listing *list, size_t n_rows, size_t column)
+{
+    for (size_t row = 1; row < n_rows; row++) {
+        struct hearth_str first = cli_cell_at(list, 0, column)->text;
+        if (!hearth_str_eq(first, cli_cell_at(list, row, column)->text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a table without --columns has a column. */
+static bool is_in_table(const struct cli_listing *list, size_t n_rows, size_t column)
+{
+    bool is_wide = list->cli->output == CLI_WIDE;
+
+    switch (list->columns[column].when) {
+    case CLI_ALWAYS:
+        return true;
+    case CLI_IF_ANY:
+        return has_value(list, n_rows, column);
+    case CLI_IF_VARIES:
+        return is_wide || varies(list, n_rows, column);
+    case CLI_IF_WIDE:
+        return is_wide;
+    }
+
+    return true;
+}
+
 /* The columns of --columns, otherwise those of the format. */
 static void choose_columns(const struct cli_listing *list, size_t n_rows, struct cli_shown *ret)
 {
@@ -257,10 +287,8 @@ static void choose_columns(const struct cli_listing *list, size_t n_rows, struct
     }
     for (size_t i = 0; cli->columns == NULL && i < list->n_columns; i++) {
         const struct cli_column *column = &list->columns[i];
-        bool is_shown = !cli_is_table(cli)            ? column->kind != CLI_COLUMN_BAR
-                        : column->when == CLI_IF_WIDE ? cli->output == CLI_WIDE
-                        : column->when == CLI_IF_ANY  ? has_value(list, n_rows, i)
-                                                      : true;
+        bool is_shown =
+            cli_is_table(cli) ? is_in_table(list, n_rows, i) : column->kind != CLI_COLUMN_BAR;
         if (is_shown) {
             ret->at[ret->n++] = i;
         }

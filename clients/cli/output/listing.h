@@ -33,8 +33,9 @@ enum cli_column_kind {
 
 enum cli_column_when {
     CLI_ALWAYS,
-    CLI_IF_ANY, /* not in a table without any value in it */
-    CLI_IF_WIDE /* not in a table but -o wide */
+    CLI_IF_ANY,    /* not in a table without any value in it */
+    CLI_IF_VARIES, /* not in a table whose rows all have the same text in it, but -o wide */
+    CLI_IF_WIDE    /* not in a table but -o wide */
 };
 
 static inline bool cli_is_text(enum cli_column_kind kind)
