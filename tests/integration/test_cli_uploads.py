@@ -9,6 +9,7 @@ import subprocess
 import time
 import unittest
 
+from pprof import Profile
 from server import HEARTH, Server, eventually, now_ms, server_environment, temporary_directory
 from task_data import moved_jfr
 from test_cli import OK, hearth
@@ -38,6 +39,12 @@ class CliUploads(unittest.TestCase):
         path = self.directory / name
         path.write_bytes(data)
         return str(path)
+
+    def test_equal_stacks_that_were_added_up_are_told_apart_from_what_was_lost(self):
+        profile = Profile([("cpu", "nanoseconds")]).add(["main"], [1]).add(["main"], [2]).add(["idle"], [0])
+        path = self.file("equal.pb", profile.encode())
+        done = self.run_cli(OK, "create", path, "--label", "service_name=equal", "--time", "now", "--wait")
+        self.assertIn("\n  1 added to equal ones; dropped or cut: zero_samples=1\n", done.out)
 
     def test_create_waits_and_prints_what_was_stored(self):
         path = self.file("app.jfr", RECORDING)

@@ -16,7 +16,7 @@
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 #include "hearth/pb/push/v1/push.pb-c.h"
 
-#include "cli.h"
+#include "cmd_uploads.h"
 #include "local_symbols.h"
 #include "side_by_side.h"
 
@@ -193,8 +193,7 @@ static void say_what_is_known(struct cli *cli, enum hearth_status status)
                       text, known);
 }
 
-/* What the server counts in hearth-dropped. Equal stacks that are added up are no loss. */
-static void put_dropped(const char *dropped, struct hearth_buf *out)
+void cli_put_dropped(const char *dropped, struct hearth_buf *out)
 {
     static const char merged[] = "merged_samples=";
     bool is_first = true;
@@ -231,7 +230,7 @@ static void print_stored(const struct upload *u, const char *dropped)
     cli_number(u->profile.n_samples, "sample", "samples", samples);
     cli_number(u->profile.n_types, "sample type", "sample types", types);
     hearth_buf_init(&lost, 0);
-    put_dropped(dropped == NULL ? "" : dropped, &lost);
+    cli_put_dropped(dropped == NULL ? "" : dropped, &lost);
     cli_print_result("%s: %s%s%s, %s%.*s\n", u->path, u->n_parts > 1 ? u->name : "",
                      u->n_parts > 1 ? ", " : "", samples, types, (int)lost.n,
                      lost.n > 0 ? lost.p : "");

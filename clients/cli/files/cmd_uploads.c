@@ -72,7 +72,13 @@ static void print_upload_progress(const Hearth__V1__UploadedFile *upload, struct
         hearth_buf_cstr(out, "  hearth uploads create --time now stores them as of now\n");
     }
     if (upload->dropped[0] != '\0') {
-        hearth_buf_printf(out, "  dropped or merged: %s\n", upload->dropped);
+        struct hearth_buf lost;
+        hearth_buf_init(&lost, 0);
+        cli_put_dropped(upload->dropped, &lost);
+        if (lost.n > 0) {
+            hearth_buf_printf(out, " %.*s\n", (int)lost.n - 1, lost.p + 1); /* no ";" */
+        }
+        hearth_buf_release(&lost);
     }
 }
 

@@ -15,6 +15,9 @@ HEARTH_MUST_CHECK enum hearth_status cli_wait_for_upload(struct cli *cli,
                                                          const Hearth__V1__UploadedFile **upload);
 /* Prints the upload; CLI_FAILED if it has failed. */
 enum cli_exit cli_end_upload(struct cli *cli, const Hearth__V1__UploadedFile *upload);
+/* Appends what the server counts as dropped, each part after "; ". Equal stacks that are added up are
+ * no loss. */
+void cli_put_dropped(const char *dropped, struct hearth_buf *out);
 /* "cannot <what>: <errno>". */
 enum hearth_status cli_fail_file(struct cli *cli, const char *what);
 /* Sleeps between two attempts. */
