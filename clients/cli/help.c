@@ -394,6 +394,7 @@ enum cli_exit cli_help(struct cli *cli)
     /* All words must name a command. */
     size_t n_words = command == NULL ? 0 : cli_count_words(command->words);
     if (n_words < cli->n_args) {
+        cli_set_usage(command); /* whose help is there */
         return cli_no_such(command == NULL ? "" : command->words, cli->args[n_words]);
     }
 
