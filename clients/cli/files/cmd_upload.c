@@ -65,6 +65,7 @@ struct upload {
     struct hearth_hash128 content; /* of the inflated file */
     bool is_moved;                 /* to now */
     size_t part, n_parts;          /* number of the profile in the file, from 0; of n_parts */
+    int64_t before_ns;             /* time of the profile before it in the file; 0: the first */
     const char *name;              /* __name__ */
     const char *event;             /* what async-profiler sampled; "" if the file does not say */
     struct hearth_buf wire;        /* plain pprof */
@@ -102,7 +103,7 @@ static enum hearth_status set_time(struct cli *cli, struct upload *u)
         return HEARTH_OK;
     }
     u->is_moved = true;
-    if (cli->time_mode == NULL && too_old) {
+    if (cli->time_mode == NULL && too_old && u->profile.time_ns != u->before_ns) {
         char when[32];
         hearth_clock_format(u->profile.time_ns, when);
         (void)fprintf(stderr,
@@ -380,6 +381,7 @@ static enum hearth_status push_file(struct cli *cli, const char *path, struct he
                               .content = content,
                               .part = i,
                               .n_parts = file.n_profiles,
+                              .before_ns = i > 0 ? file.profiles[i - 1].profile.time_ns : 0,
                               .profile = file.profiles[i].profile};
         part.name =
             hearth_arena_strndup(&cli->arena, file.profiles[i].name.p, file.profiles[i].name.n);
