@@ -237,6 +237,49 @@ struct index_wanted hearth_index_look_up(const struct hearth_label_index *index,
     return wanted;
 }
 
+static int compare_wanted(const void *a, const void *b)
+{
+    struct index_wanted left, right;
+    memcpy(&left, a, sizeof left);
+    memcpy(&right, b, sizeof right);
+    return hearth_str_cmp(left.text, right.text);
+}
+
+enum hearth_status hearth_index_look_up_all(const struct hearth_label_index *index,
+                                            struct hearth_projected_names names,
+                                            struct hearth_arena *arena,
+                                            struct index_wanted **ret_wanted, size_t *ret_n,
+                                            struct hearth_err *err)
+{
+    struct index_wanted *wanted = hearth_arena_array(arena, names.n, sizeof *wanted);
+    size_t n = 0;
+
+    if (wanted == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+
+    for (size_t i = 0; i < names.n; i++) {
+        struct hearth_str copy = hearth_arena_str(arena, names.v[i]);
+        if (copy.p == NULL) {
+            return HEARTH_FAIL_ARENA(err, arena);
+        }
+        wanted[i] = hearth_index_look_up(index, copy);
+    }
+
+    /* Without repetitions. */
+    qsort(wanted, names.n, sizeof *wanted, compare_wanted);
+    for (size_t i = 0; i < names.n; i++) {
+        if (n == 0 || !hearth_str_eq(wanted[n - 1].text, wanted[i].text)) {
+            wanted[n++] = wanted[i];
+        }
+    }
+
+    *ret_wanted = wanted;
+    *ret_n = n;
+
+    return HEARTH_OK;
+}
+
 uint32_t hearth_index_value_of(const struct hearth_label_index *index,
                                const struct index_wanted *wanted, const struct index_series *series,
                                size_t column)

@@ -279,6 +279,13 @@ struct index_wanted {
 
 struct index_wanted hearth_index_look_up(const struct hearth_label_index *index,
                                          struct hearth_str name);
+/* The distinct names of a request, sorted by text. Texts are copied to arena. NO_MEMORY. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_index_look_up_all(const struct hearth_label_index *index,
+                                            struct hearth_projected_names names,
+                                            struct hearth_arena *arena,
+                                            struct index_wanted **ret_wanted, size_t *ret_n,
+                                            struct hearth_err *err);
 /* The ordinal of the value that a series has in a column; 0 if it lacks the label. */
 uint32_t hearth_index_value_of(const struct hearth_label_index *index,
                                const struct index_wanted *wanted, const struct index_series *series,

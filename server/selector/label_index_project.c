@@ -271,45 +271,6 @@ static enum hearth_status make_sets(struct projection *p, struct hearth_arena *a
     return HEARTH_OK;
 }
 
-static int compare_wanted(const void *a, const void *b)
-{
-    struct index_wanted left, right;
-    memcpy(&left, a, sizeof left);
-    memcpy(&right, b, sizeof right);
-    return hearth_str_cmp(left.text, right.text);
-}
-
-/* Copy and sort the names, and remove duplicates. */
-static enum hearth_status prepare_wanted(struct projection *p, struct hearth_projected_names names,
-                                         struct hearth_arena *arena, struct hearth_err *err)
-{
-    struct index_wanted *wanted = hearth_arena_array(arena, names.n, sizeof *wanted);
-
-    if (wanted == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
-    }
-
-    for (size_t i = 0; i < names.n; i++) {
-        struct hearth_str copy = hearth_arena_str(arena, names.v[i]);
-        if (copy.p == NULL) {
-            return HEARTH_FAIL_ARENA(err, arena);
-        }
-        wanted[i] = hearth_index_look_up(p->query->index, copy);
-        p->per_column = p->per_column || wanted[i].derived < N_COLUMN_DERIVED;
-    }
-
-    qsort(wanted, names.n, sizeof *wanted, compare_wanted);
-    for (size_t i = 0; i < names.n; i++) {
-        if (p->n_wanted == 0 || !hearth_str_eq(wanted[p->n_wanted - 1].text, wanted[i].text)) {
-            wanted[p->n_wanted++] = wanted[i];
-        }
-    }
-
-    p->wanted = wanted;
-
-    return HEARTH_OK;
-}
-
 static enum hearth_status project_on_names(struct index_query *query,
                                            struct hearth_projected_names names,
                                            struct hearth_arena *arena,
@@ -318,7 +279,13 @@ static enum hearth_status project_on_names(struct index_query *query,
 {
     struct projection p = {.query = query};
 
-    HEARTH_TRY(prepare_wanted(&p, names, arena, err));
+    struct index_wanted *wanted;
+    HEARTH_TRY(hearth_index_look_up_all(query->index, names, arena, &wanted, &p.n_wanted, err));
+    p.wanted = wanted;
+    for (size_t i = 0; i < p.n_wanted; i++) {
+        p.per_column = p.per_column || wanted[i].derived < N_COLUMN_DERIVED;
+    }
+
     p.max_rows =
         arena->limit_bytes == 0
             ? SIZE_MAX

@@ -219,6 +219,27 @@ struct hearth_projected_names {
     size_t n;
 };
 
+/* Groups of hits with equal projections, in the order of their first hits. */
+struct hearth_label_groups {
+    struct hearth_labels *v; /* sorted by name, without labels that the series lack */
+    size_t n;
+    uint32_t *of_hit; /* [n of the hits]: the group of each */
+};
+
+/*
+ * Groups the hits by their projections on `names`, of which there is at least one; repeated names
+ * count once. `hits` is the result of _select or _columns, under the same lock. Texts are copied to
+ * arena, which holds the arrays, too. Visits each hit once; an array of all values of the name, or
+ * a hash table, finds its group. NOT_FOUND: the index lacks a hit; NO_MEMORY.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_label_index_group(const struct hearth_label_index *index,
+                                            const struct hearth_series_hits *hits,
+                                            struct hearth_projected_names names,
+                                            struct hearth_arena *arena,
+                                            struct hearth_label_groups *ret_groups,
+                                            struct hearth_err *err);
+
 /*
  * Distinct projections of the hits on `names`. Labels that a series lacks are omitted. If it lacks
  * all of them its projection is empty; one empty projection is returned, provided that some series

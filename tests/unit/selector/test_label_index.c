@@ -282,6 +282,49 @@ static void projections_are_distinct_and_sorted(void **state)
     assert_sets(w, "{service_name=\"db\"}", own, 1, 120, 120, "");
 }
 
+/* "labels: hits; ..." */
+static void assert_groups(struct world *w, const char *text, const struct hearth_str *names,
+                          size_t n_names, const char *want)
+{
+    const struct hearth_index_filter filter = make_filter(w, text, 0, 200);
+    struct hearth_series_hits hits;
+    struct hearth_label_groups groups;
+    assert_int_equal(hearth_label_index_select(w->index, &filter, &w->arena, &hits, &w->err),
+                     HEARTH_OK);
+    assert_int_equal(hearth_label_index_group(w->index, &hits,
+                                              (struct hearth_projected_names){names, n_names},
+                                              &w->arena, &groups, &w->err),
+                     HEARTH_OK);
+    for (size_t g = 0; g < groups.n; g++) {
+        hearth_buf_cstr(&w->out, g == 0 ? "" : "; ");
+        hearth_labels_format(&groups.v[g], 0, &w->out);
+        for (size_t i = 0; i < hits.n; i++) {
+            if (groups.of_hit[i] == g) {
+                hearth_buf_printf(&w->out, " %d.%u", hits.v[i].series_id, hits.v[i].column);
+            }
+        }
+    }
+    assert_out(w, want);
+}
+
+static void hits_with_equal_labels_are_one_group(void **state)
+{
+    struct world *w = *state;
+    const struct hearth_str own[] = {HEARTH_STR("zone"), HEARTH_STR("pod"), HEARTH_STR("zone")};
+    const struct hearth_str derived[] = {HEARTH_STR("__period_unit__")};
+    const struct hearth_str service[] = {HEARTH_STR("service_name")};
+    assert_groups(w, "{}", own, 3,
+                  "{pod=\"c\"} 3.0; {} 4.0; {pod=\"a\", zone=\"x\"} 1.0 1.1; "
+                  "{pod=\"b\", zone=\"y\"} 2.0 2.1");
+    assert_groups(w, "{}", own, 1, "{} 3.0 4.0; {zone=\"x\"} 1.0 1.1; {zone=\"y\"} 2.0 2.1");
+    assert_groups(w, "{}", service, 1,
+                  "{service_name=\"db\"} 3.0 4.0; {service_name=\"api\"} 1.0 1.1 2.0 2.1");
+    assert_groups(w, "{pod=~\".+\"}", derived, 1,
+                  "{} 3.0; {__period_unit__=\"nanoseconds\"} 1.0 1.1 2.0 2.1");
+    assert_groups(w, "{pod=\"c\"}", derived, 1, "{} 3.0");
+    assert_groups(w, "{pod=\"nobody\"}", own, 2, "");
+}
+
 static void projecting_on_nothing_gives_all_labels(void **state)
 {
     struct world *w = *state;
@@ -813,6 +856,7 @@ int main(void)
         TEST(names_include_the_derived_ones),
         TEST(values_are_those_of_matching_series),
         TEST(projections_are_distinct_and_sorted),
+        TEST(hits_with_equal_labels_are_one_group),
         TEST(projecting_on_nothing_gives_all_labels),
         TEST(sets_with_missing_labels_are_in_label_order),
         TEST(services_may_share_a_name),

@@ -422,6 +422,44 @@ static void check_sets(struct world *w, struct answers *want, const struct heart
     }
 }
 
+/* Groups are distinct, in the order of their first hits, and have the labels of their hits. */
+static void check_groups(struct world *w, const struct answers *want,
+                         const struct hearth_str *names, size_t n_names)
+{
+    const struct hearth_series_hits hits = {want->hits, want->n_hits};
+    struct hearth_label_groups groups;
+    struct hearth_err err;
+    assert_int_equal(hearth_label_index_group(w->index, &hits,
+                                              (struct hearth_projected_names){names, n_names},
+                                              &w->arena, &groups, &err),
+                     HEARTH_OK);
+    size_t n_seen = 0;
+    for (size_t i = 0; i < hits.n; i++) {
+        struct hearth_labels all;
+        assert_int_equal(hearth_label_index_labels(w->index, &hits.v[i], &w->arena, &all, &err),
+                         HEARTH_OK);
+        assert_true(groups.of_hit[i] <= n_seen);
+        n_seen += groups.of_hit[i] == n_seen;
+        const struct hearth_labels *got = &groups.v[groups.of_hit[i]];
+        size_t n_present = 0;
+        for (size_t k = 0; k < n_names; k++) {
+            struct hearth_str value = hearth_labels_get(&all, names[k]);
+            bool repeated = false;
+            for (size_t earlier = 0; earlier < k; earlier++) {
+                repeated = repeated || hearth_str_eq(names[earlier], names[k]);
+            }
+            assert_true(hearth_str_eq(hearth_labels_get(got, names[k]), value));
+            n_present += value.p != NULL && !repeated;
+        }
+        assert_int_equal(got->n, n_present);
+    }
+    assert_int_equal(groups.n, n_seen);
+    qsort(groups.v, groups.n, sizeof groups.v[0], compare_sets);
+    for (size_t i = 1; i < groups.n; i++) {
+        assert_true(hearth_labels_cmp(&groups.v[i - 1], &groups.v[i]) < 0);
+    }
+}
+
 /* A column is covered if every active series of its service and shape is among the hits. */
 static size_t check_covered(struct world *w, const struct answers *want)
 {
@@ -487,6 +525,9 @@ static size_t check_random_question(struct world *w, size_t *n_covered)
         assert_same_texts(want.values, want.n_values, texts.v, texts.n);
     }
     check_sets(w, &want, names, n_names);
+    if (n_names > 0) {
+        check_groups(w, &want, names, n_names);
+    }
     return want.n_hits;
 }
 
