@@ -207,9 +207,10 @@ static void reset_timeline_rows(void *context)
 static enum hearth_status find_cell(struct timeline_run *run, const struct hearth_read_row *row,
                                     struct timeline_cell **ret, struct hearth_err *err)
 {
-    uint32_t hit = row->series_id < 0 /* a block of a service: there is one group */
-                       ? 0
-                       : hearth_grouping_hit(&run->grouping, row->series_id, row->column);
+    uint32_t hit =
+        row->series_id < 0 /* a block of a service: there is one group */
+            ? 0
+            : hearth_grouping_hit(&run->grouping, row->service_id, row->series_id, row->column);
     int64_t b =
         run->planned_b >= 0 ? run->planned_b : hearth_bucket_number(&run->buckets, row->ts_ns);
     *ret = NULL;
@@ -667,7 +668,6 @@ enum hearth_status hearth_query_function_timeline(const struct hearth_query *que
     hearth_thread_filter_release(&run.threads);
     hearth_idmap_release(&run.by_place);
     hearth_budget_give(query->call.arena->budget, run.budgeted_bytes);
-    hearth_grouping_release(&run.grouping);
 
     return status;
 }

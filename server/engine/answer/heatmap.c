@@ -59,7 +59,8 @@ static enum hearth_status add_heat_total(void *context, const struct hearth_read
                                          struct hearth_err *err)
 {
     struct heatmap_run *run = context;
-    uint32_t hit = hearth_grouping_hit(&run->grouping, total->series_id, total->column);
+    uint32_t hit =
+        hearth_grouping_hit(&run->grouping, total->service_id, total->series_id, total->column);
     if (hit == HEARTH_IDMAP_NONE) {
         return HEARTH_OK;
     }
@@ -164,7 +165,8 @@ static enum hearth_status add_heat_row(void *context, const struct hearth_read_r
                                        struct hearth_err *err)
 {
     struct heatmap_run *run = context;
-    uint32_t hit = hearth_grouping_hit(&run->grouping, row->series_id, row->column);
+    uint32_t hit =
+        hearth_grouping_hit(&run->grouping, row->service_id, row->series_id, row->column);
     if (hit == HEARTH_IDMAP_NONE) {
         return HEARTH_OK;
     }
@@ -601,7 +603,6 @@ enum hearth_status hearth_query_heatmap(const struct hearth_query *query,
 
     hearth_buf_release(&run.spot_bytes);
     hearth_singles_release(&run.singles);
-    hearth_grouping_release(&run.grouping);
 
     return status;
 }

@@ -176,7 +176,8 @@ static enum hearth_status count_stat_total(void *context, const struct hearth_re
                                            struct hearth_err *err)
 {
     struct stats_run *run = context;
-    uint32_t hit = hearth_grouping_hit(&run->grouping, total->series_id, total->column);
+    uint32_t hit =
+        hearth_grouping_hit(&run->grouping, total->service_id, total->series_id, total->column);
     if (hit == HEARTH_IDMAP_NONE) {
         return HEARTH_OK;
     }
@@ -352,6 +353,5 @@ enum hearth_status hearth_query_label_stats(const struct hearth_query *query,
     }
 
     hearth_singles_release(&run.singles);
-    hearth_grouping_release(&run.grouping);
     return status;
 }

@@ -143,7 +143,7 @@ static enum hearth_status add_exemplar_row(void *context, const struct hearth_re
                                            struct hearth_err *err)
 {
     struct exemplar_run *run = context;
-    uint32_t hit = hearth_grouping_hit(run->grouping, row->series_id, row->column);
+    uint32_t hit = hearth_grouping_hit(run->grouping, row->service_id, row->series_id, row->column);
     struct span_winner *best =
         hit == HEARTH_IDMAP_NONE ? NULL : find_winner(run, run->grouping->of_hit[hit], row->ts_ns);
     if (best == NULL) {

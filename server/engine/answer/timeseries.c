@@ -210,7 +210,8 @@ static enum hearth_status add_series_total(void *context, const struct hearth_re
     struct hearth_single single = {
         .ts_ns = total->ts_ns,
         .value = total->total,
-        .hit = hearth_grouping_hit(&run->grouping, total->series_id, total->column),
+        .hit =
+            hearth_grouping_hit(&run->grouping, total->service_id, total->series_id, total->column),
     };
 
     return add_single_value(run, &single, err);
@@ -289,7 +290,7 @@ static enum hearth_status add_filtered_row(struct series_run *run, struct series
         .value = value,
         .profile_no = row->profile_no,
         .writer_id = row->writer_id,
-        .hit = hearth_grouping_hit(&run->grouping, row->series_id, row->column),
+        .hit = hearth_grouping_hit(&run->grouping, row->service_id, row->series_id, row->column),
     };
 
     return value == 0 ? HEARTH_OK : add_single_value(run, &single, err);
@@ -574,6 +575,5 @@ enum hearth_status hearth_query_timeseries(const struct hearth_query *query,
     }
 
     hearth_singles_release(&run.singles);
-    hearth_grouping_release(&run.grouping);
     return status;
 }

@@ -114,5 +114,12 @@ enum hearth_status hearth_call_index_project(const struct hearth_call_index *ind
                                              struct hearth_arena *arena,
                                              struct hearth_label_sets *ret_sets,
                                              struct hearth_err *err);
+HEARTH_MUST_CHECK
+enum hearth_status hearth_call_index_group(const struct hearth_call_index *index,
+                                           const struct hearth_series_hits *hits,
+                                           struct hearth_projected_names names,
+                                           struct hearth_arena *arena,
+                                           struct hearth_label_groups *ret_groups,
+                                           struct hearth_err *err);
 
 #endif

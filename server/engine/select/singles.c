@@ -140,7 +140,8 @@ static enum hearth_status set_single_identity(void *context, const struct hearth
     struct hearth_singles *singles = context;
 
     (void)err;
-    uint32_t hit = hearth_grouping_hit(singles->grouping, total->series_id, total->column);
+    uint32_t hit =
+        hearth_grouping_hit(singles->grouping, total->service_id, total->series_id, total->column);
     if (hit == HEARTH_IDMAP_NONE) {
         return HEARTH_OK;
     }

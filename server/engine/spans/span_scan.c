@@ -143,7 +143,8 @@ static enum hearth_status visit_row_samples(struct hearth_span_scan *scan,
                                             struct hearth_attr_columns *columns,
                                             struct hearth_err *err)
 {
-    uint32_t hit = hearth_grouping_hit(&scan->grouping, row->series_id, row->column);
+    uint32_t hit =
+        hearth_grouping_hit(&scan->grouping, row->service_id, row->series_id, row->column);
 
     if (hit == HEARTH_IDMAP_NONE) {
         return HEARTH_OK;
@@ -403,5 +404,4 @@ void hearth_span_scan_release(struct hearth_span_scan *scan)
     hearth_sums_release(&scan->sums);
     hearth_arena_release(&scan->kept_arena);
     hearth_arena_release(&scan->scratch);
-    hearth_grouping_release(&scan->grouping);
 }

@@ -274,7 +274,8 @@ static enum hearth_status take_window_row(void *context, const struct hearth_rea
     }
 
     /* Drop series outside of the selection. */
-    uint32_t hit = hearth_grouping_hit(&run->grouping, total->series_id, total->column);
+    uint32_t hit =
+        hearth_grouping_hit(&run->grouping, total->service_id, total->series_id, total->column);
     if (hit == HEARTH_IDMAP_NONE) {
         return HEARTH_OK;
     }
@@ -717,7 +718,6 @@ enum hearth_status hearth_span_window(const struct hearth_query *query,
     hearth_buf_init(&run.bytes, limit > 0 ? (size_t)limit : 0);
     run.bytes.budget = query->call.arena->budget;
     enum hearth_status status = search_window(&run, err);
-    hearth_grouping_release(&run.grouping);
     hearth_buf_release(&run.bytes);
 
     return status;
