@@ -41,6 +41,22 @@ class ThinSeries(unittest.TestCase):
         pods = [one["labels"][0]["value"] for one in self.select()]
         self.assertTrue(pods == ["pod-%05d" % i for i in range(SERIES)], pods[:10])
 
+    def test_larger_sums_come_first_and_equal_ones_in_the_order_of_their_labels(self):
+        at = self.at - 7_200_000
+        for pod, value in (("d", 3), ("a", 1), ("c", 3), ("e", 2), ("b", 3)):
+            body = Profile([("cpu", "nanoseconds")], time_ns=at * 1_000_000)
+            body.add(["main"], [value])
+            self.server.connect(PUSH, {"series": [
+                {"labels": [{"name": "__name__", "value": "process_cpu"}, {"name": "service_name", "value": "ranked"},
+                            {"name": "pod", "value": pod}],
+                 "samples": [{"rawProfile": base64.b64encode(body.encode()).decode()}]}]})
+        ranked = {"labelSelector": '{service_name="ranked"}', "start": at - 60_000, "end": at + 60_000}
+        series = self.select(**ranked)
+        self.assertEqual([(one["labels"][0]["value"], one["points"][0]["value"]) for one in series],
+                         [("b", 3), ("c", 3), ("d", 3), ("e", 2), ("a", 1)])
+        limited = self.select(**ranked, limit="4")
+        self.assertEqual([one["labels"][0]["value"] for one in limited], ["b", "c", "d", "e"])
+
     def test_protobuf_and_json_are_the_same_answer(self):
         sets = self.server.connect(QUERIER + "Series", {"start": self.at - 1000, "end": self.at + 1000})["labelsSet"]
         packed = self.server.series(self.at - 1000, self.at + 1000)
