@@ -22,6 +22,7 @@
 #define TIME_TAG       0x10 /* Point.timestamp = 2, a varint */
 
 #define SAMPLED_SETS 256 /* measured before the memory of all is reserved */
+#define AHEAD        8   /* series whose labels are fetched before they are needed */
 
 /* ---- sizes ---- */
 
@@ -164,6 +165,15 @@ void hearth_pack_label_sets(struct hearth_buf *out, const struct hearth_labels *
     }
 }
 
+/* Series are in another order than their labels in memory. */
+HEARTH_ALWAYS_INLINE void fetch_ahead(const struct hearth_timeseries *series, size_t i, size_t n)
+{
+    if (i + AHEAD < n) {
+        __builtin_prefetch(series[i + AHEAD].labels.v);
+        __builtin_prefetch(series[i + AHEAD].points);
+    }
+}
+
 void hearth_pack_timeseries(struct hearth_buf *out, const struct hearth_timeseries *series,
                             size_t n)
 {
@@ -172,11 +182,13 @@ void hearth_pack_timeseries(struct hearth_buf *out, const struct hearth_timeseri
     assert(out != NULL && (series != NULL || n == 0));
     for (size_t i = 0; i < n; i++) {
         assert(series[i].exemplars == NULL);
+        fetch_ahead(series, i, n);
         n_bytes += measure_field(measure_series(&series[i]));
     }
 
     uint8_t *start = (uint8_t *)hearth_buf_reserve(out, n_bytes), *at = start;
     for (size_t i = 0; start != NULL && i < n; i++) {
+        fetch_ahead(series, i, n);
         at = write_field_head(at, SERIES_TAG, measure_series(&series[i]));
         at = write_labels(at, &series[i].labels);
         for (size_t p = 0; p < series[i].n_points; p++) {
