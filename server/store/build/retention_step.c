@@ -273,27 +273,21 @@ static enum hearth_status is_due(struct pass *pass, size_t table, int32_t day, b
  * Drops the oldest leaf of a table if it is due, or goes on with a drop that has begun. A reader
  * may delay it.
  */
-static enum hearth_status drop_oldest(struct pass *pass, size_t table, bool *ret_dropped,
+static enum hearth_status drop_oldest(struct pass *pass, size_t table,
+                                      const struct hearth_oldest_leaf *oldest, bool *ret_dropped,
                                       struct hearth_err *err)
 {
     assert(table < N_TABLES);
 
     struct hearth_builder *builder = pass->builder;
-    char names[32];
-    int32_t day = 0;
-    bool found = false, leaving = false, due = false;
+    int32_t day = oldest->is_leaving ? oldest->leaving_day : oldest->day;
+    bool due = oldest->is_leaving;
 
-    /* Find a drop that has begun, or else the oldest day if it is due. */
-    HEARTH_TRY(hearth_partitions_leaving(&builder->pg, TABLES[table].name, &day, &leaving, err));
-    if (!leaving) {
-        (void)snprintf(names, sizeof names, "'%s'", TABLES[table].name);
-        HEARTH_TRY(hearth_partitions_next_day(&builder->pg, names, INT32_MIN, &day, &found, err));
-        if (found) {
-            HEARTH_TRY(is_due(pass, table, day, &due, err));
-        }
+    if (!due && oldest->exists) {
+        HEARTH_TRY(is_due(pass, table, day, &due, err));
     }
 
-    if (!leaving && !due) {
+    if (!due) {
         return HEARTH_OK;
     }
 
@@ -325,11 +319,19 @@ static enum hearth_status drop_oldest(struct pass *pass, size_t table, bool *ret
 static enum hearth_status drop_leaves(struct pass *pass, bool *ret_more, struct hearth_err *err)
 {
     struct hearth_retention_progress *at = &pass->builder->store->retention;
+    struct hearth_str names[N_TABLES];
+    struct hearth_oldest_leaf oldest[N_TABLES];
     *ret_more = false;
 
     for (size_t table = 0; table < N_TABLES; table++) {
+        names[table] = hearth_str_c(TABLES[table].name);
+    }
+
+    /* One statement for all tables: this runs every minute, and mostly nothing is due. */
+    HEARTH_TRY(hearth_partitions_oldest(&pass->builder->pg, names, N_TABLES, oldest, err));
+    for (size_t table = 0; table < N_TABLES; table++) {
         bool dropped = false;
-        HEARTH_TRY(drop_oldest(pass, table, &dropped, err));
+        HEARTH_TRY(drop_oldest(pass, table, &oldest[table], &dropped, err));
         *ret_more = *ret_more || dropped;
         if (dropped && TABLES[table].unit_ns == HEARTH_NS_PER_HOUR) {
             at->next_sweep_mono_ns = 0; /* series may have lost their last hour */

@@ -97,6 +97,17 @@ HEARTH_MUST_CHECK enum hearth_status
 hearth_partitions_next_day(struct hearth_pg *pg, const char *quoted_parents, int32_t from_day,
                            int32_t *ret_day, bool *ret_found, struct hearth_err *err);
 
+/* The first days of a parent: with a leaf, and with a leaf that is being dropped. */
+struct hearth_oldest_leaf {
+    int32_t day, leaving_day;
+    bool exists, is_leaving; /* false: there is no such day */
+};
+
+/* Find the first days of each parent, with one statement for all. ret[n_parents] is filled. */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_partitions_oldest(struct hearth_pg *pg, const struct hearth_str *parents, size_t n_parents,
+                         struct hearth_oldest_leaf *ret, struct hearth_err *err);
+
 /* Find the first day whose leaf of this parent is being dropped. */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_leaving(struct hearth_pg *pg,
                                                                const char *parent, int32_t *ret_day,

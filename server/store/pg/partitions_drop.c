@@ -304,3 +304,45 @@ enum hearth_status hearth_partitions_leaving(struct hearth_pg *pg, const char *p
 
     return find_day_of_leaf(pg, &names, ret_day, ret_found, err);
 }
+
+static void take_oldest_leaf(const PGresult *rows, int row, struct hearth_oldest_leaf *ret)
+{
+    *ret = (struct hearth_oldest_leaf){.exists = !hearth_pg_is_null(rows, row, 0),
+                                       .is_leaving = !hearth_pg_is_null(rows, row, 1)};
+    ret->day = ret->exists ? hearth_pg_i32(rows, row, 0) : 0;
+    ret->leaving_day = ret->is_leaving ? hearth_pg_i32(rows, row, 1) : 0;
+}
+
+enum hearth_status hearth_partitions_oldest(struct hearth_pg *pg, const struct hearth_str *parents,
+                                            size_t n_parents, struct hearth_oldest_leaf *ret,
+                                            struct hearth_err *err)
+{
+    assert(n_parents > 0 && ret != NULL);
+
+    HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
+    struct hearth_pg_params params;
+    PGresult *rows = NULL;
+
+    hearth_arena_init(&arena, 0);
+    hearth_pg_params_init(&params, &arena);
+    hearth_pg_param_text_array(&params, parents, n_parents);
+    HEARTH_TRY(hearth_pg_exec(
+        pg,
+        "SELECT min(l.day) FILTER (WHERE l.stem = p.name),"
+        " min(l.day) FILTER (WHERE l.stem <> p.name)"
+        " FROM unnest($1::text[]) WITH ORDINALITY p (name, place) LEFT JOIN (SELECT"
+        " left(relname, -9) AS stem, to_date(right(relname, 8), 'YYYYMMDD') - date '1970-01-01' AS"
+        " day FROM pg_class WHERE relnamespace = 'hearth_data'::regnamespace AND relkind = 'r' AND"
+        " relname ~ '_[0-9]{8}$') l ON l.stem IN (p.name, '" HEARTH_LEAVING_PREFIX "' || p.name)"
+        " GROUP BY p.place ORDER BY p.place",
+        &params, NULL, &rows, NULL, err));
+
+    assert((size_t)PQntuples(rows) == n_parents);
+    for (int i = 0; i < (int)n_parents; i++) {
+        take_oldest_leaf(rows, i, &ret[i]);
+    }
+
+    PQclear(rows);
+
+    return HEARTH_OK;
+}

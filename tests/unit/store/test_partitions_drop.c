@@ -305,6 +305,35 @@ static void a_push_does_not_need_the_leaves_of_spans_and_makes_none_but_its_own(
     close_fixture(&fix);
 }
 
+static void the_oldest_leaves_of_several_tables_are_found_together(void **state)
+{
+    static const struct hearth_str parents[] = {HEARTH_STR("segment"), HEARTH_STR("profile"),
+                                                HEARTH_STR("roll_1d"), HEARTH_STR("nothing")};
+    struct fixture fix;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_oldest_leaf found[HEARTH_ARRAY_LEN(parents)];
+    (void)state;
+    open_fixture(&fix);
+    for (int32_t day = DAY + 1; day <= DAY + 2; day++) {
+        assert_int_equal(hearth_partitions_ensure(fix.store, &fix.pg, HEARTH_LEAVES_ALL, day, &err),
+                         HEARTH_OK);
+    }
+    pg_cluster_run(fix.url, "ALTER TABLE hearth_data." LEAF " RENAME TO drop_" LEAF
+                            "; DROP TABLE hearth_data.roll_1d_20241004"
+                            "; ALTER TABLE hearth_data.roll_1d_20241006 RENAME TO"
+                            " drop_roll_1d_20241006");
+    assert_int_equal(
+        hearth_partitions_oldest(&fix.pg, parents, HEARTH_ARRAY_LEN(parents), found, &err),
+        HEARTH_OK);
+    assert_true(found[0].exists && found[0].day == DAY && !found[0].is_leaving);
+    assert_true(found[1].exists && found[1].day == DAY + 1);
+    assert_true(found[1].is_leaving && found[1].leaving_day == DAY);
+    assert_true(found[2].exists && found[2].day == DAY + 1);
+    assert_true(found[2].is_leaving && found[2].leaving_day == DAY + 2);
+    assert_true(!found[3].exists && !found[3].is_leaving);
+    close_fixture(&fix);
+}
+
 /* Everything before it is late. */
 static void raise_watermark(struct fixture *fix, int32_t service_id, int64_t watermark_ns)
 {
@@ -387,6 +416,7 @@ int main(void)
         cmocka_unit_test(a_push_into_a_day_that_is_going_waits_for_it),
         cmocka_unit_test(a_push_does_not_need_the_leaves_of_spans_and_makes_none_but_its_own),
         cmocka_unit_test(a_leaf_that_was_made_since_stays_when_the_old_one_goes),
+        cmocka_unit_test(the_oldest_leaves_of_several_tables_are_found_together),
         cmocka_unit_test(late_profiles_of_a_day_whose_leaf_is_going_are_stored),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
