@@ -26,15 +26,18 @@ static void require(bool ok)
     }
 }
 
-static enum hearth_status collect(void *context, int64_t ts_ns, int64_t value,
-                                  struct hearth_err *err)
+static enum hearth_status collect(void *context, const int64_t *ts_ns, const int64_t *values,
+                                  size_t n, struct hearth_err *err)
 {
     (void)err;
     struct points *points = context;
-    require(points->n < MOST && value >= 0);
-    require(points->n == 0 || ts_ns >= points->ts[points->n - 1]);
-    points->ts[points->n] = ts_ns;
-    points->values[points->n++] = value;
+    require(points->n + n <= MOST);
+    for (size_t i = 0; i < n; i++) {
+        require(values[i] >= 0);
+        require(points->n == 0 || ts_ns[i] >= points->ts[points->n - 1]);
+        points->ts[points->n] = ts_ns[i];
+        points->values[points->n++] = values[i];
+    }
     return HEARTH_OK;
 }
 

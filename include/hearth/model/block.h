@@ -92,12 +92,18 @@ hearth_totals_encode(const int64_t *ts_ns, const int64_t *values, size_t n, uint
                      int64_t t0_ns, struct hearth_arena *arena, struct hearth_totals *ret,
                      struct hearth_err *err);
 
-typedef enum hearth_status hearth_totals_fn(void *context, int64_t ts_ns, int64_t value,
+/* Visitor of n > 0 ascending times and their values. */
+typedef enum hearth_status hearth_totals_fn(void *context, const int64_t *ts_ns,
+                                            const int64_t *values, size_t n,
                                             struct hearth_err *err);
 
+/* A visitor gets at most this many at a time. */
+#define HEARTH_TOTALS_CHUNK 256
+
 /*
- * Call `visit` with each (time, value) of one column in order. CORRUPT for damaged bytes; a status
- * other than OK from `visit` ends the reading and is returned.
+ * Call `visit` with the times and values of one column in order, chunk by chunk. CORRUPT for
+ * damaged bytes, perhaps after earlier chunks were visited; a status other than OK from `visit`
+ * ends the reading and is returned.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_totals_read(struct hearth_str ts, struct hearth_str val,
                                                         int64_t t0_ns, hearth_totals_fn *visit,

@@ -336,6 +336,18 @@ struct hearth_read_total {
 typedef enum hearth_status
 hearth_read_total_fn(void *context, const struct hearth_read_total *total, struct hearth_err *err);
 
+/* Totals of profiles of one series and column, by ascending time. */
+struct hearth_read_totals {
+    int32_t service_id, series_id;
+    uint16_t column;
+    const int64_t *ts_ns, *totals; /* [n]; valid during the call */
+    size_t n;                      /* not 0 */
+};
+
+typedef enum hearth_status hearth_read_totals_fn(void *context,
+                                                 const struct hearth_read_totals *totals,
+                                                 struct hearth_err *err);
+
 /* What identifies a dictionary. */
 struct hearth_dict_key {
     int32_t service_id, day, writer_id;

@@ -217,6 +217,31 @@ static enum hearth_status add_series_total(void *context, const struct hearth_re
     return add_single_value(run, &single, err);
 }
 
+/* Packed totals of a series: one look-up for all. Exemplars need each by itself. */
+static enum hearth_status add_series_totals(void *context, const struct hearth_read_totals *totals,
+                                            struct hearth_err *err)
+{
+    struct series_run *run = context;
+    uint32_t hit =
+        hearth_grouping_hit(&run->grouping, totals->service_id, totals->series_id, totals->column);
+    if (hit == HEARTH_IDMAP_NONE) {
+        return HEARTH_OK;
+    }
+
+    uint32_t number = run->grouping.of_hit[hit];
+    struct bucket_group *group = &run->groups[number];
+    for (size_t i = 0; i < totals->n; i++) {
+        HEARTH_TRY(add_series_value(run, group, totals->ts_ns[i], totals->totals[i], err));
+        if (run->spec->exemplars) {
+            const struct hearth_single single = {
+                .ts_ns = totals->ts_ns[i], .value = totals->totals[i], .hit = hit, .group = number};
+            HEARTH_TRY(hearth_singles_add(&run->singles, &single, err));
+        }
+    }
+
+    return HEARTH_OK;
+}
+
 /* ---- with a filter: the value of a profile is the sum of its stacks that pass ---- */
 
 /* Copies a row, for the time after the statement. */
@@ -537,6 +562,7 @@ static enum hearth_status read_series_values(struct series_run *run, struct hear
     const struct hearth_reader reader = {.reset = reset_series_values,
                                          .row = keep_filtered_row,
                                          .total = add_series_total,
+                                         .totals = add_series_totals,
                                          .context = run};
 
     run->selection.totals = true;

@@ -239,8 +239,9 @@ static enum hearth_status read_planned_once(const struct hearth_query *query,
     plan.detail = read->selection->detail;
     if (read->selection->totals && (!read->selection->rows || read->reader->row == NULL)) {
         count_plan_legs(&plan);
-        return hearth_store_read_totals(scope, &plan, read->reader->total, read->reader->context,
-                                        err);
+        const struct hearth_total_visitor visitor = {read->reader->total, read->reader->totals,
+                                                     read->reader->context};
+        return hearth_store_visit_totals(scope, &plan, &visitor, err);
     }
 
     /* Blocks whose sums are known are not read. */

@@ -77,6 +77,7 @@ struct hearth_reader {
     void (*reset)(void *context); /* discard all: a read begins, perhaps not for the first time */
     hearth_read_row_fn *row;
     hearth_read_total_fn *total;
+    hearth_read_totals_fn *totals; /* of packed totals; NULL: `total` gets them one by one */
     void *context;
     bool sums; /* only the sum of each dictionary matters: rows of blocks may come added up */
 };

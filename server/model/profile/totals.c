@@ -199,17 +199,38 @@ static bool read_time(struct totals_reader *r, bool is_first, int64_t t0_ns, int
 
 static bool read_total(struct totals_reader *r, int64_t *ret_value)
 {
-    uint64_t word = 0;
+    uint64_t word;
 
-    if (r->val_scale > 0 && !hearth_varint_read(&r->val, r->val_end, &word)) {
-        return false;
-    }
-
-    if (__builtin_mul_overflow(word, r->val_scale, &word) || word > INT64_MAX) {
+    if (!hearth_varint_read(&r->val, r->val_end, &word) ||
+        __builtin_mul_overflow(word, r->val_scale, &word) || word > INT64_MAX) {
         return false;
     }
 
     *ret_value = (int64_t)word;
+
+    return true;
+}
+
+/* Reads the next n times and values, the first of all profiles among them if is_first. */
+static bool read_totals_chunk(struct totals_reader *r, size_t n, bool is_first, int64_t t0_ns,
+                              int64_t *ts_ns, int64_t *values)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!read_time(r, is_first && i == 0, t0_ns, &ts_ns[i])) {
+            return false;
+        }
+    }
+
+    if (r->val_scale == 0) {
+        memset(values, 0, n * sizeof values[0]);
+        return true;
+    }
+
+    for (size_t i = 0; i < n; i++) {
+        if (!read_total(r, &values[i])) {
+            return false;
+        }
+    }
 
     return true;
 }
@@ -221,13 +242,14 @@ enum hearth_status hearth_totals_read(struct hearth_str ts, struct hearth_str va
     assert(visit != NULL);
 
     struct totals_reader r = {.n = 0};
+    int64_t times[HEARTH_TOTALS_CHUNK], values[HEARTH_TOTALS_CHUNK];
     bool is_good = open_totals(ts, val, &r);
 
-    for (uint64_t i = 0; is_good && i < r.n; i++) {
-        int64_t ts_ns, value;
-        is_good = read_time(&r, i == 0, t0_ns, &ts_ns) && read_total(&r, &value);
+    for (uint64_t i = 0, n; is_good && i < r.n; i += n) {
+        n = r.n - i < HEARTH_TOTALS_CHUNK ? r.n - i : HEARTH_TOTALS_CHUNK;
+        is_good = read_totals_chunk(&r, (size_t)n, i == 0, t0_ns, times, values);
         if (is_good) {
-            HEARTH_TRY(visit(context, ts_ns, value, err));
+            HEARTH_TRY(visit(context, times, values, (size_t)n, err));
         }
     }
 

@@ -379,6 +379,17 @@ static enum hearth_status take_column_total(void *context, int64_t ts_ns, int64_
     return HEARTH_OK;
 }
 
+static enum hearth_status take_column_totals(void *context, const int64_t *ts_ns,
+                                             const int64_t *values, size_t n,
+                                             struct hearth_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        HEARTH_TRY(take_column_total(context, ts_ns[i], values[i], err));
+    }
+
+    return HEARTH_OK;
+}
+
 /* Appends the columns of a part, whose key is that of the merge. */
 static enum hearth_status append_totals_columns(struct totals_merge *merge, struct hearth_str ts,
                                                 const struct hearth_str *vals,
@@ -387,7 +398,7 @@ static enum hearth_status append_totals_columns(struct totals_merge *merge, stru
     size_t from = merge->n_entries;
     for (merge->column = 0; merge->column < merge->n_types; merge->column++) {
         merge->at = from;
-        HEARTH_TRY(hearth_totals_read(ts, vals[merge->column], merge->t0_ns, take_column_total,
+        HEARTH_TRY(hearth_totals_read(ts, vals[merge->column], merge->t0_ns, take_column_totals,
                                       merge, err));
     }
 

@@ -44,6 +44,7 @@ struct read {
     /* Consumer of the rows: visit_row, visit_total or costs is set. */
     hearth_read_row_fn *visit_row;
     hearth_read_total_fn *visit_total;
+    hearth_read_totals_fn *visit_totals; /* NULL: packed totals go to visit_total */
     void *context;
     struct hearth_leg_cost *costs; /* [plan->n_legs] */
 
@@ -391,24 +392,52 @@ static enum hearth_status take_read_row(void *context, const PGresult *result,
 
 /* ---- totals ---- */
 
-static enum hearth_status visit_packed_total(void *context, int64_t ts_ns, int64_t value,
-                                             struct hearth_err *err)
+static enum hearth_status visit_totals_singly(struct read *read,
+                                              const struct hearth_read_totals *totals,
+                                              struct hearth_err *err)
+{
+    struct hearth_read_total total = {
+        .service_id = totals->service_id, .series_id = totals->series_id, .column = totals->column};
+
+    for (size_t i = 0; i < totals->n; i++) {
+        total.ts_ns = totals->ts_ns[i];
+        total.total = totals->totals[i];
+        HEARTH_TRY(read->visit_total(read->context, &total, err));
+    }
+
+    return HEARTH_OK;
+}
+
+static enum hearth_status visit_packed_totals(void *context, const int64_t *ts_ns,
+                                              const int64_t *values, size_t n,
+                                              struct hearth_err *err)
 {
     struct read *read = context;
+    const struct hearth_read_leg *leg = read->branch->leg;
+    size_t from = 0;
 
-    if (ts_ns < read->branch->leg->from_ns || ts_ns >= read->branch->leg->to_ns) {
+    /* The hours at the edges of the leg reach over it. */
+    while (from < n && ts_ns[from] < leg->from_ns) {
+        from++;
+    }
+
+    while (n > from && ts_ns[n - 1] >= leg->to_ns) {
+        n--;
+    }
+
+    if (from == n) {
         return HEARTH_OK;
     }
 
-    struct hearth_read_total total = {
-        .service_id = read->service_id,
-        .series_id = read->series_id,
-        .column = read->branch->column,
-        .ts_ns = ts_ns,
-        .total = value,
-    };
+    const struct hearth_read_totals totals = {.service_id = read->service_id,
+                                              .series_id = read->series_id,
+                                              .column = read->branch->column,
+                                              .ts_ns = ts_ns + from,
+                                              .totals = values + from,
+                                              .n = n - from};
 
-    return read->visit_total(read->context, &total, err);
+    return read->visit_totals != NULL ? read->visit_totals(read->context, &totals, err)
+                                      : visit_totals_singly(read, &totals, err);
 }
 
 /* Visit the totals of a series and hour. */
@@ -427,7 +456,7 @@ static enum hearth_status take_packed_totals(struct read *read, const PGresult *
                            (int)read->series_id, (long long)t0_ns, (unsigned)read->branch->column);
     }
 
-    return hearth_totals_read(ts, val, t0_ns, visit_packed_total, read, err);
+    return hearth_totals_read(ts, val, t0_ns, visit_packed_totals, read, err);
 }
 
 static enum hearth_status take_read_total(void *context, const PGresult *result,
@@ -610,7 +639,20 @@ enum hearth_status hearth_store_read_totals(const struct hearth_scope *scope,
                                             hearth_read_total_fn *visit, void *context,
                                             struct hearth_err *err)
 {
-    struct read read = {.scope = scope, .plan = plan, .visit_total = visit, .context = context};
+    const struct hearth_total_visitor visitor = {.total = visit, .context = context};
+    return hearth_store_visit_totals(scope, plan, &visitor, err);
+}
+
+enum hearth_status hearth_store_visit_totals(const struct hearth_scope *scope,
+                                             const struct hearth_read_plan *plan,
+                                             const struct hearth_total_visitor *visitor,
+                                             struct hearth_err *err)
+{
+    struct read read = {.scope = scope,
+                        .plan = plan,
+                        .visit_total = visitor->total,
+                        .visit_totals = visitor->totals,
+                        .context = visitor->context};
     return run_read(&read, READ_TOTALS, err);
 }
 

@@ -22,16 +22,18 @@ struct points {
     size_t n;
 };
 
-static enum hearth_status collect(void *context, int64_t ts_ns, int64_t value,
-                                  struct hearth_err *err)
+static enum hearth_status collect(void *context, const int64_t *ts_ns, const int64_t *values,
+                                  size_t n, struct hearth_err *err)
 {
     (void)err;
     struct points *points = context;
-    if (points->n == MOST) {
+    assert_true(n > 0 && n <= HEARTH_TOTALS_CHUNK);
+    if (points->n + n > MOST) {
         return HEARTH_CANCELLED;
     }
-    points->ts[points->n] = ts_ns;
-    points->values[points->n++] = value;
+    memcpy(points->ts + points->n, ts_ns, n * sizeof ts_ns[0]);
+    memcpy(points->values + points->n, values, n * sizeof values[0]);
+    points->n += n;
     return HEARTH_OK;
 }
 
@@ -165,22 +167,29 @@ static void damaged_totals_are_refused(void **state)
     }
 }
 
-static enum hearth_status refuse(void *context, int64_t ts_ns, int64_t value,
-                                 struct hearth_err *err)
+static enum hearth_status refuse(void *context, const int64_t *ts_ns, const int64_t *values,
+                                 size_t n, struct hearth_err *err)
 {
-    (void)ts_ns, (void)value;
+    (void)ts_ns, (void)values, (void)n;
     ++*(int *)context;
     return HEARTH_FAIL(err, HEARTH_CANCELLED, "enough");
 }
 
 static void the_visitor_can_end_the_reading(void **state)
 {
-    (void)state;
+    static int64_t ts[2 * HEARTH_TOTALS_CHUNK], values[2 * HEARTH_TOTALS_CHUNK];
+    struct hearth_arena arena;
+    struct hearth_totals packed;
     int n = 0;
-    assert_int_equal(hearth_totals_read(HEARTH_STR("\x02\x01\x02\x02"), HEARTH_STR("\x01\x05\x05"),
-                                        0, refuse, &n, &g_err),
+    (void)state;
+    hearth_arena_init(&arena, 0);
+    assert_int_equal(
+        hearth_totals_encode(ts, values, HEARTH_ARRAY_LEN(ts), 1, 0, &arena, &packed, &g_err),
+        HEARTH_OK);
+    assert_int_equal(hearth_totals_read(packed.ts, packed.vals[0], 0, refuse, &n, &g_err),
                      HEARTH_CANCELLED);
     assert_int_equal(n, 1);
+    hearth_arena_release(&arena);
 }
 
 /* ---- sets of series ---- */

@@ -391,6 +391,20 @@ static void a_plan_gives_exactly_what_its_legs_name(void **state)
 
 /* ---- packed totals ---- */
 
+static enum hearth_status add_totals_at_once(void *context, const struct hearth_read_totals *totals,
+                                             struct hearth_err *err)
+{
+    struct counter *counter = context;
+    (void)err;
+    assert_true(totals->n > 0);
+    for (size_t i = 0; i < totals->n; i++) {
+        assert_true(i == 0 || totals->ts_ns[i - 1] <= totals->ts_ns[i]);
+        counter->sum += totals->totals[i];
+    }
+    counter->n_rows += (int64_t)totals->n;
+    return HEARTH_OK;
+}
+
 static void packed_totals_give_each_profile_of_the_range(void **state)
 {
     (void)state;
@@ -437,6 +451,14 @@ static void packed_totals_give_each_profile_of_the_range(void **state)
                                        &counter, &err));
     assert_int_equal(counter.n_rows, 2 * (30 + 10) + 60);
     assert_int_equal(counter.sum, (30 + 59) * 30 / 2 + 2000 + 45 + 40 + 60);
+
+    /* The same when those of a series and hour come together. */
+    struct counter together = {0};
+    const struct hearth_total_visitor visitor = {add_total, add_totals_at_once, &together};
+    assert_ok(
+        hearth_store_visit_totals(STORE_SCOPE(store, TENANT, NULL), &hand.plan, &visitor, &err));
+    assert_int_equal(together.n_rows, counter.n_rows);
+    assert_int_equal(together.sum, counter.sum);
     struct hearth_leg_cost cost;
     assert_ok(hearth_store_read_cost(STORE_SCOPE(store, TENANT, NULL), &hand.plan, &cost, &err));
     assert_int_equal(cost.n_rows, 3);
