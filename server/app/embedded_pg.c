@@ -319,7 +319,7 @@ static void write_settings_text(const struct hearth_embedded_pg *pg, struct hear
         "jit = off\neffective_io_concurrency = 64\nmaintenance_io_concurrency = 64\n"
         "random_page_cost = 1.1\n%s"
         "# Index-only scans of the newest day need its visibility map.\n"
-        "autovacuum_naptime = 20s\nautovacuum_vacuum_insert_scale_factor = 0.05\n"
+        "autovacuum_naptime = 60s\nautovacuum_vacuum_insert_scale_factor = 0.05\n"
         "autovacuum_vacuum_cost_limit = 1000\n"
         "logging_collector = off\nlog_line_prefix = '%%m [%%p] '\nlog_min_messages = warning\n"
         "log_checkpoints = off\n"

@@ -77,7 +77,7 @@ static const struct rule {
     {"default_toast_compression", RULE_IS, "lz4", 0, HEARTH_VERDICT_ADVICE,
      "it costs less processor time than pglz: default_toast_compression = lz4"},
     {"autovacuum_naptime", RULE_AT_MOST, NULL, 60 * SECOND_MS, HEARTH_VERDICT_ADVICE,
-     "index-only scans of the newest day need its visibility map: autovacuum_naptime = 20s"},
+     "index-only scans of the newest day need its visibility map: autovacuum_naptime = 60s"},
 };
 
 /* Convert pg_settings.setting into bytes or milliseconds; a number without unit stays as it is. */
