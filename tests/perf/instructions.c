@@ -5,12 +5,14 @@
  * counted; callgrind writes one file a step, named by it. Run by instructions.py, which divides and compares. Without
  * callgrind it does the same and counts nothing.
  */
+#include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 #include "hearth/codec/compress.h"
 #include "hearth/format/pprof.h"
 #include "hearth/model/block.h"
 #include "hearth/model/columns.h"
 #include "hearth/model/dict.h"
+#include "hearth/selector/label_index.h"
 
 #include "../bench/pool.h"
 #include "ingest/ingest_internal.h"
@@ -18,7 +20,9 @@
 #include <valgrind/callgrind.h>
 
 enum {
-    MAX_STACKS = 1 << 16
+    MAX_STACKS = 1 << 16,
+    N_TOTALS = 240, /* instructions.py divides by these two */
+    N_SERIES = 1000,
 };
 
 struct work {
@@ -35,6 +39,10 @@ struct work {
     struct hearth_push_row *rows;
     int64_t *acc;
     struct hearth_block_sums sums;
+    struct hearth_totals packed;
+    int64_t total;
+    struct hearth_label_index *index;
+    struct hearth_series_hits hits;
 };
 
 static struct hearth_err g_err = HEARTH_ERR_INIT;
@@ -125,6 +133,36 @@ static void sum(struct work *w, uint32_t i)
     must(hearth_block_sums_add(&w->sums, c->ids, c->vals, c->totals, 1, &g_err));
 }
 
+/* ---- steps of a time series ---- */
+
+static enum hearth_status add_totals(void *context, const int64_t *ts_ns, const int64_t *values,
+                                     size_t n, struct hearth_err *err)
+{
+    (void)err;
+    for (size_t i = 0; i < n; i++) {
+        *(int64_t *)context += values[i] ^ ts_ns[i];
+    }
+    return HEARTH_OK;
+}
+
+/* An hour of packed totals. */
+static void totals(struct work *w, uint32_t i)
+{
+    (void)i;
+    must(hearth_totals_read(w->packed.ts, w->packed.vals[0], 0, add_totals, &w->total, &g_err));
+}
+
+/* Series by a label that tells them apart. */
+static void group(struct work *w, uint32_t i)
+{
+    static const struct hearth_str pod[] = {HEARTH_STR("pod")};
+    struct hearth_label_groups groups;
+    (void)i;
+    must(hearth_label_index_group(w->index, &w->hits, (struct hearth_projected_names){pod, 1},
+                                  &w->scratch, &groups, &g_err));
+    hearth_arena_reset(&w->scratch);
+}
+
 static const struct step {
     const char *name;
     void (*run)(struct work *work, uint32_t profile);
@@ -137,7 +175,52 @@ static const struct step {
     {"merge", merge},
     {"merge_multiple", merge_multiple},
     {"sum", sum},
+    {"totals", totals},
+    {"group", group},
 };
+
+/* A profile each 15 s, not quite; values of CPU time in steps of 10 ms. */
+static void prepare_totals(struct work *w)
+{
+    static int64_t ts[N_TOTALS], values[N_TOTALS];
+    for (int64_t i = 0; i < N_TOTALS; i++) {
+        ts[i] = i * 15 * HEARTH_NS_PER_SEC + i * 7919 % 1000 * 1000;
+        values[i] = i * 104729 % 2000 * 10000000;
+    }
+    must(hearth_totals_encode(ts, values, N_TOTALS, 1, 0, &w->keep, &w->packed, &g_err));
+}
+
+/* Series of one service with four labels, of which the pod differs. */
+static void prepare_series(struct work *w)
+{
+    static const struct hearth_str type[] = {
+        HEARTH_STR("process_cpu:cpu:nanoseconds:cpu:nanoseconds")};
+    static const char *const names[] = {"namespace", "zone", "version", "pod"};
+    struct hearth_selector all;
+    hearth_selector_init(&all);
+    w->index = hearth_label_index_new();
+    must(hearth_label_index_add_service(w->index, 1, HEARTH_STR("thin")));
+    must(hearth_label_index_add_shape(w->index, 1, type, 1));
+    for (int32_t i = 1; i <= 3; i++) {
+        must(hearth_label_index_add_pair(w->index, i, hearth_str_c(names[i - 1]),
+                                         HEARTH_STR("same")));
+    }
+    for (int32_t i = 1; i <= N_SERIES; i++) {
+        char pod[16];
+        (void)snprintf(pod, sizeof pod, "pod-%05d", i * 7919 % N_SERIES);
+        const int32_t pairs[] = {1, 2, 3, 3 + i};
+        must(hearth_label_index_add_pair(w->index, 3 + i, hearth_str_c(names[3]),
+                                         hearth_str_c(pod)));
+        must(hearth_label_index_add_series(w->index, i, 1, 1, pairs, 4));
+        must(hearth_label_index_add_hour(w->index, i, 0));
+    }
+    must(hearth_label_index_select(w->index, &(struct hearth_index_filter){.selector = &all},
+                                   &w->keep, &w->hits, &g_err));
+    if (w->hits.n != N_SERIES) {
+        (void)fprintf(stderr, "instructions: %zu series instead of %d\n", w->hits.n, N_SERIES);
+        exit(1);
+    }
+}
 
 static void prepare(const char *path, struct work *w)
 {
@@ -175,6 +258,8 @@ int main(int argc, char **argv)
         return 2;
     }
     prepare(argv[1], &work);
+    prepare_totals(&work);
+    prepare_series(&work);
     for (size_t s = 0; s < sizeof STEPS / sizeof STEPS[0]; s++) {
         for (uint32_t i = 0; i < work.n; i++) {
             STEPS[s].run(&work, i);

@@ -23,8 +23,10 @@ SEED = HERE.parent / "golden/pprof/go-cpu-labels.pb.gz"
 PROFILES = 24
 ROUNDS = 9  # the hash tables are seeded anew in each process, which changes collisions: medians
 PER_SAMPLE = ("merge", "merge_multiple", "sum")
+PER_ITEM = {"totals": 240, "group": 1000}  # as in instructions.c
 ALLOWED = 1.03
-HEAD = """# Instructions of our own code, by callgrind: of a profile; for merge, merge_multiple and sum of a sample.
+HEAD = """# Instructions of our own code, by callgrind: of a profile; for merge, merge_multiple and sum of a sample; for totals of a
+# packed total that is read; for group of a series that is grouped by a label.
 # Compared by ctest -L perf. To accept new counts, say in the commit why, and run
 #   tests/perf/instructions.py --bin build/bin --update
 """
@@ -69,7 +71,7 @@ def count_once(directory, pool, scratch):
     for path in sorted(pathlib.Path(scratch).glob("out.*")):
         name, total = own_cost(path, "perf_instructions")
         if name:
-            counts[name] = total / (samples if name in PER_SAMPLE else PROFILES)
+            counts[name] = total / (samples if name in PER_SAMPLE else PROFILES * PER_ITEM.get(name, 1))
     return counts
 
 
@@ -79,7 +81,7 @@ def count(directory):
         subprocess.run([os.path.join(directory, "bench_make_pool"), pool, "1", str(PROFILES), str(SEED)], check=True)
         rounds = [count_once(directory, pool, scratch) for _ in range(ROUNDS)]
     counts = {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
-    counts["ingest"] = sum(n for name, n in counts.items() if name not in PER_SAMPLE)
+    counts["ingest"] = sum(n for name, n in counts.items() if name not in PER_SAMPLE and name not in PER_ITEM)
     return counts
 
 
