@@ -19,7 +19,7 @@ import { Traces } from "./pages/traces/traces";
 import "./styles/tokens.css";
 import "./styles/page.css";
 import "./styles/print.css";
-import { address, type Page } from "./url";
+import { shownPage, type Page } from "./url";
 
 const pages: Record<Page, () => preact.JSX.Element> = {
   explore: Explore,
@@ -39,7 +39,7 @@ const pages: Record<Page, () => preact.JSX.Element> = {
 };
 
 function App() {
-  const Shown = pages[address.value.page];
+  const Shown = pages[shownPage.value];
   return (
     <Frame>
       <Shown />

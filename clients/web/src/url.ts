@@ -1,5 +1,5 @@
 // The address is the whole state of the page: what is asked, how it is shown, where it is zoomed. Back is undo.
-import { signal } from "@preact/signals";
+import { computed, signal, type ReadonlySignal } from "@preact/signals";
 
 export const PAGES = ["explore", "profile", "diff", "traces", "profiles", "adhoc", "tasks", "policies", "network", "admin", "help", "compare", "function", "heatmap"] as const;
 export type Page = (typeof PAGES)[number];
@@ -32,6 +32,10 @@ function readAddress(): Address {
 
 export const address = signal<Address>(readAddress());
 
+// A component that asks for one parameter is rendered again when that one changes, and not with every zoom.
+const named = new Map<string, ReadonlySignal<string | undefined>>();
+export const shownPage = computed(() => address.value.page);
+
 if (typeof window !== "undefined") {
   window.addEventListener("popstate", () => (address.value = readAddress()));
 }
@@ -56,7 +60,12 @@ export function change(params: Params): void {
 }
 
 export function param(name: string, otherwise = ""): string {
-  return address.value.params[name] ?? otherwise;
+  let found = named.get(name);
+  if (!found) {
+    found = computed(() => address.value.params[name]);
+    named.set(name, found);
+  }
+  return found.value ?? otherwise;
 }
 
 // A list in one parameter: entries are separated by line feeds, which names may contain, too.
@@ -73,6 +82,5 @@ export function formatList(entries: string[]): string {
 
 // What one page hands to the next: the question, without how its answer was looked at.
 export function question(): Params {
-  const { q = "", type = "", from = "", to = "" } = address.value.params;
-  return { q, type, from, to };
+  return { q: param("q"), type: param("type"), from: param("from"), to: param("to") };
 }

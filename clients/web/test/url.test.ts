@@ -5,7 +5,8 @@ import { formatSelector, parseSelector, serviceOf, withMatcher } from "../src/se
 import { chooseStep, resolveRange, resolveTime } from "../src/time";
 import { selectorOffsetOf } from "../src/api/connect";
 import { pointer } from "../src/app/pointer";
-import { PAGES, formatAddress, formatList, parseAddress, parseList } from "../src/url";
+import { effect } from "@preact/signals";
+import { address, PAGES, formatAddress, formatList, param, parseAddress, parseList, shownPage } from "../src/url";
 
 test("every page with every parameter comes back from its address", () => {
   const params = { q: '{a="ü & b", c=~"x+|y"}', from: "now-1h", zoom: "1f.2e", with: "main\nf(a, b)" };
@@ -102,4 +103,17 @@ test("the command line is offered only where it means the same", () => {
   assert.match(command(row("FUNCTION", "f", "g"))!, / --function 'f' --function 'g'$/);
   assert.equal(command(row("FILE", "/a/")), null);
   assert.equal(command({ ...row("FUNCTION", "f"), functions: ["g"] }), null);
+});
+
+test("who asks for one parameter is told of that one only", () => {
+  const seen: string[] = [];
+  const stop = effect(() => {
+    seen.push(`${shownPage.value} ${param("q", "{}")}`);
+  });
+  const go = (params: Record<string, string>) => (address.value = { page: "profile", params });
+  go({ zoom: "a" });
+  go({ zoom: "a.b" });
+  go({ zoom: "a.b", q: '{a="b"}' });
+  stop();
+  assert.deepEqual(seen, ["explore {}", "profile {}", 'profile {a="b"}']);
 });

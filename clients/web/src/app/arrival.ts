@@ -2,14 +2,14 @@
 import { effect } from "@preact/signals";
 import { visibleText } from "../flame/names";
 import { serviceOf } from "../selector";
-import { address } from "../url";
+import { param, shownPage } from "../url";
 import { texts } from "./settings";
 
-let lastPage = address.value.page;
+let lastPage = shownPage.value;
 
 effect(() => {
-  const { page, params } = address.value;
-  document.title = [visibleText(serviceOf(params.q ?? "{}")), texts.value.pages[page], "Hearth"].filter((part) => part !== "").join(" · ");
+  const page = shownPage.value;
+  document.title = [visibleText(serviceOf(param("q", "{}"))), texts.value.pages[page], "Hearth"].filter((part) => part !== "").join(" · ");
   if (page !== lastPage) {
     lastPage = page;
     requestAnimationFrame(() => document.querySelector<HTMLElement>("main")?.focus({ preventScroll: true }));

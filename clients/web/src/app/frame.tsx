@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { needsLogin, refreshes } from "../api/connect";
 import { shownNotes } from "../api/use-answer";
 import { toLocal } from "../time";
-import { address, change, go, PAGES, param, PARENTS, question } from "../url";
+import { change, go, PAGES, param, PARENTS, question, shownPage } from "../url";
 import { Login } from "../pages/login";
 import { Notes } from "../pages/notice";
 import { askingTexts } from "./asking-texts";
@@ -22,7 +22,7 @@ const HAS_QUERY_BAR = ["explore", "profile", "diff", "traces", "profiles", "comp
 
 // A trace or a profile that is named by its id needs no question.
 function hasQueryBar(): boolean {
-  return HAS_QUERY_BAR.includes(address.value.page) && param("id") === "";
+  return HAS_QUERY_BAR.includes(shownPage.value) && param("id") === "";
 }
 
 function isTyping(target: EventTarget | null): boolean {
@@ -47,7 +47,7 @@ function onKey(event: KeyboardEvent, openSheet: () => void): void {
 
 function Link({ page, label, children }: { page: (typeof PAGES)[number]; label?: string; children: ComponentChildren }) {
   return (
-    <PageLink page={page} label={label} to={page === "help" ? {} : question()} isCurrent={(PARENTS[address.value.page] ?? address.value.page) === page}>
+    <PageLink page={page} label={label} to={page === "help" ? {} : question()} isCurrent={(PARENTS[shownPage.value] ?? shownPage.value) === page}>
       {children}
     </PageLink>
   );

@@ -1,5 +1,5 @@
 // Pages that show one question in several ways stand side by side at the beginning of the query bar.
-import { address, question, type Page, type Params } from "../url";
+import { address, question, shownPage, type Page, type Params } from "../url";
 import { PageLink } from "./page-link";
 import { texts } from "./settings";
 
@@ -15,7 +15,7 @@ const FAMILIES: Family[] = [
 ];
 
 export function PageTabs() {
-  const here = address.value.page;
+  const here = shownPage.value;
   const family = FAMILIES.find(({ pages }) => pages.includes(here));
   if (!family) {
     return null;

@@ -7,7 +7,7 @@ import { visibleName } from "../flame/names";
 import { takeFocus } from "./focus";
 import { formatCount } from "../units";
 import { formatSelector, parseSelector, type Matcher } from "../selector";
-import { address, change, param, type Page } from "../url";
+import { change, param, shownPage, type Page } from "../url";
 import { askingTexts } from "./asking-texts";
 import { PageTabs } from "./page-tabs";
 import { chooseType, rangeKey, selector, span, typeName, useProfileTypes } from "./question";
@@ -135,7 +135,7 @@ export function QueryBar() {
           </button>
         </>
       )}
-      {GROUPED.includes(address.value.page) && (
+      {GROUPED.includes(shownPage.value) && (
         <select
           aria-label={texts.value.groupBy}
           value={param("by")}

@@ -3,7 +3,7 @@ import { computed } from "@preact/signals";
 import { call, refreshes } from "../api/connect";
 import { useAnswer, type Answer } from "../api/use-answer";
 import { isRelative, resolveRange, type Range, type Span } from "../time";
-import { address, change, param, type Page } from "../url";
+import { change, param, shownPage, type Page } from "../url";
 import { language, texts } from "./settings";
 
 export interface ProfileType {
@@ -17,7 +17,7 @@ export interface ProfileType {
 const FIRST_FROM: Partial<Record<Page, string>> = { policies: "now-24h" };
 
 export const range = computed<Range>(() => ({
-  from: param("from", FIRST_FROM[address.value.page] ?? "now-1h"),
+  from: param("from", FIRST_FROM[shownPage.value] ?? "now-1h"),
   to: param("to", "now"),
 }));
 export const selector = computed(() => param("q", "{}"));

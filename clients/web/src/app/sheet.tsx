@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { parseSelector } from "../selector";
-import { address, param } from "../url";
+import { param, shownPage } from "../url";
 import { askingTexts } from "./asking-texts";
 import { partsOfType, rangeName, selector } from "./question";
 import { texts } from "./settings";
@@ -18,7 +18,7 @@ function summary(hasQuestion: boolean): string {
 export function FoldedBar({ hasQuestion, onOpen }: { hasQuestion: boolean; onOpen(): void }) {
   return (
     <header class="bar folded">
-      <b>{texts.value.pages[address.value.page]}</b>
+      <b>{texts.value.pages[shownPage.value]}</b>
       <button type="button" class="summary" aria-haspopup="dialog" title={askingTexts.value.sheet.open} onClick={onOpen}>
         <span>{summary(hasQuestion)}</span>
         <span aria-hidden="true">▾</span>
@@ -29,7 +29,7 @@ export function FoldedBar({ hasQuestion, onOpen }: { hasQuestion: boolean; onOpe
 
 export function Sheet({ children, onClose }: { children: ComponentChildren; onClose(): void }) {
   const box = useRef<HTMLDialogElement>(null);
-  const { page } = address.value;
+  const page = shownPage.value;
   const opened = useRef(page);
   useEffect(() => box.current!.showModal(), []);
   // Another page was chosen.

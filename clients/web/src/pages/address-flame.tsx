@@ -2,7 +2,7 @@
 import { flameTexts, texts } from "../app/settings";
 import { FlameGraph } from "../flame/FlameGraph";
 import type { FlameTree } from "../flame/tree";
-import { address, change, param } from "../url";
+import { change, param, shownPage } from "../url";
 import { ExportButton } from "./export-button";
 
 export function zoomOf(name: string): string[] {
@@ -14,7 +14,7 @@ export function zoomOfAddress(): string[] {
 }
 
 export function AddressFlame({ tree, unit }: { tree: FlameTree; unit: string }) {
-  const title = `${texts.value.pages[address.value.page]} ${param("id")}`.trim();
+  const title = `${texts.value.pages[shownPage.value]} ${param("id")}`.trim();
   return (
     <FlameGraph
       tree={tree}

@@ -1,6 +1,6 @@
 // The parts of a page as tabs: the address says which one is shown, and back returns to the one before.
 import { PageLink } from "../app/page-link";
-import { address, param, question } from "../url";
+import { param, question, shownPage } from "../url";
 import "./parts.css";
 
 interface Props {
@@ -21,7 +21,7 @@ export function Parts({ parts, label }: Props) {
       {parts.map(([name, text]) => (
         <PageLink
           key={name}
-          page={address.value.page}
+          page={shownPage.value}
           to={{ ...question(), part: name === names[0] ? "" : name }}
           isCurrent={name === shown}
         >
