@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { css, LIGHT } from "../src/flame/colours";
 import { boxAt, boxOf, CULLED, layoutTree } from "../src/flame/layout";
 import { moveCursor } from "../src/flame/navigate";
+import { paint } from "../src/flame/paint";
+import { drawnWidth, Scene } from "../src/flame/scene";
 import { searchTree } from "../src/flame/search";
 import { largestFirst } from "../src/flame/tree";
 import { zoomStart } from "../src/flame/zoom";
@@ -79,4 +82,36 @@ test("a zoom begins where the box was", () => {
   const back = zoomStart(inside, whole, tree)!;
   assert.ok(Math.abs(250 * back.scale + back.offset) < 1e-9);
   assert.equal(zoomStart(whole, whole, tree), null);
+});
+
+test("every box is painted once, at its place and in its colour", () => {
+  const tree = randomTree(7, 5000, 300);
+  for (const zoom of [0, 3]) {
+    const layout = layoutTree(tree, zoom, 1600);
+    const scene = new Scene(tree, layout, LIGHT, "package", "count", null, "total");
+    const painted: string[] = [];
+    const context = {
+      fillStyle: "",
+      measureText: () => ({ width: 720 }),
+      setTransform() {},
+      fillText() {},
+      fillRect(x: number, y: number, width: number) {
+        painted.push([this.fillStyle, x, y, width].join(" "));
+      },
+    };
+    const frame = { width: 1600, height: 20 * layout.rows, top: 0, rowHeight: 20, ratio: 1, scale: 1, offset: 0 };
+    paint(context as unknown as CanvasRenderingContext2D, scene, { ...frame, outlinedName: -1, cursor: -1 });
+    const wanted: string[] = [];
+    for (let row = 0; row < layout.rows; row++) {
+      for (let box = layout.rowStart[row]!; box < layout.rowStart[row + 1]!; box++) {
+        const x = Math.round(layout.x[box]!);
+        const width = Math.round(layout.x[box]! + layout.width[box]!) - x;
+        if (width > 0) wanted.push([css(scene.fill(box)), x, 20 * row, drawnWidth(width)].join(" "));
+      }
+    }
+    assert.ok(wanted.length > 500, String(wanted.length));
+    const [background, ...boxes] = painted;
+    assert.equal(background, [css(LIGHT.background), 0, 0, 1600].join(" "));
+    assert.deepEqual(boxes.sort(), wanted.sort());
+  }
 });

@@ -39,6 +39,30 @@ export function css(colour: Rgb): string {
   return text;
 }
 
+const numbered: Rgb[] = [[0, 0, 0]];
+const numbers = new Map<number, number>();
+
+/** Equal colours have one number, from 1 on: pictures sort their boxes by it. */
+export function numberOf(colour: Rgb): number {
+  const [red, green, blue] = colour;
+  const key = (red << 16) | (green << 8) | blue;
+  let number = numbers.get(key);
+  if (number === undefined) {
+    number = numbered.push(colour) - 1;
+    numbers.set(key, number);
+  }
+  return number;
+}
+
+export function colourOf(number: number): Rgb {
+  return numbered[number]!;
+}
+
+/** One more than the largest number. */
+export function colourCount(): number {
+  return numbered.length;
+}
+
 function luminance(colour: Rgb): number {
   const [r, g, b] = colour.map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r! + 0.7152 * g! + 0.0722 * b!;

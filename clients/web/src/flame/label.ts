@@ -7,6 +7,9 @@ const LONGEST = 400;
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/gu;
 
+/** Most names are plain, and asking the table of pictographs about each takes as long as painting its box. */
+const PLAIN = /^[\x20-\x7e]*$/;
+
 export interface Label {
   text: string;
   columns: number;
@@ -18,7 +21,7 @@ export function labelOf(name: string): Label {
   const text = boundedName(name, LONGEST);
   return {
     text,
-    columns: text.length + (text.match(WIDE)?.length ?? 0),
+    columns: PLAIN.test(text) ? text.length : text.length + (text.match(WIDE)?.length ?? 0),
     shortAt: text.length - shortName(text).length,
   };
 }

@@ -29,13 +29,13 @@ export interface Layout {
 
 class Boxes {
   n = 0;
-  node = new Int32Array(4096);
-  x = new Float64Array(4096);
-  width = new Float64Array(4096);
-  sum = new Float64Array(4096);
-  count = new Uint32Array(4096);
-  parent = new Int32Array(4096);
-  row = new Uint16Array(4096);
+  node = new Int32Array(8192);
+  x = new Float64Array(8192);
+  width = new Float64Array(8192);
+  sum = new Float64Array(8192);
+  count = new Uint32Array(8192);
+  parent = new Int32Array(8192);
+  row = new Uint16Array(8192);
 
   push(node: number, row: number, x: number, width: number, sum: number, count: number, parent: number): void {
     if (this.n === this.node.length) {

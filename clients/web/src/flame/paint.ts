@@ -1,5 +1,5 @@
 // Paints the visible rows of a scene on a canvas.
-import { css, type Rgb } from "./colours";
+import { colourCount, colourOf, css, type Rgb } from "./colours";
 import { CULLED } from "./layout";
 import { drawnWidth, TEXT_PADDING, type Scene } from "./scene";
 
@@ -52,55 +52,92 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene, frame: Fr
   const first = Math.max(0, Math.floor(frame.top / frame.rowHeight));
   const last = Math.min(layout.rows, Math.ceil((frame.top + frame.height) / frame.rowHeight));
   const zoomed = Math.min(last, Math.max(first, layout.zoomRow));
-  paintRows(context, scene, frame, first, zoomed, ANCESTOR_ALPHA);
-  paintRows(context, scene, frame, zoomed, last, 1);
-  for (let row = first; row < last; row++) {
-    paintOutlines(context, scene, frame, row);
+  const hasOutlines = frame.cursor >= 0 || frame.outlinedName >= 0;
+  for (const [from, to, alpha] of [[first, zoomed, ANCESTOR_ALPHA], [zoomed, last, 1]] as const) {
+    paintRows(context, scene, frame, from, to, alpha);
+    if (hasOutlines) paintOutlines(context, scene, frame);
   }
-}
-
-/** Where a box is in the frame; ancestors fill the width whatever the stretch. */
-function place(scene: Scene, frame: Frame, box: number): { x: number; width: number } {
-  const { layout } = scene;
-  if (scene.isAncestor(box)) {
-    return { x: 0, width: frame.width };
-  }
-  // Edges lie on device pixels, so that a plateau ends sharply and a row of narrow boxes does not fade.
-  const snap = (x: number) => Math.round(Math.min(frame.width, Math.max(0, x)) * frame.ratio) / frame.ratio;
-  const x = snap(layout.x[box]! * frame.scale + frame.offset);
-  const end = snap((layout.x[box]! + layout.width[box]!) * frame.scale + frame.offset);
-  return { x, width: end - x };
 }
 
 /** Pixels from which a box has a pattern. */
 const PATTERN_WIDTH = 3;
 
-interface Placed {
-  box: number;
-  x: number;
-  y: number;
-  width: number;
+/**
+ * The boxes of a picture, where they are drawn: kept from one frame to the next, because a frame of some thousand objects
+ * leaves them to be collected in the next one. `next` chains those of one colour, from `first` of its number on.
+ */
+class PlacedBoxes {
+  n = 0;
+  box = new Int32Array(8192);
+  x = new Float64Array(8192);
+  y = new Float64Array(8192);
+  width = new Float64Array(8192);
+  next = new Int32Array(8192);
+  first = new Int32Array(256);
+  /** The wide ones, which have patterns and texts. */
+  wide = new Int32Array(8192);
+  wideCount = 0;
+
+  clear(): void {
+    this.n = 0;
+    this.wideCount = 0;
+    this.first.fill(-1);
+  }
+
+  /** Room for `more` boxes. */
+  reserve(more: number): void {
+    if (this.n + more <= this.box.length) {
+      return;
+    }
+    const size = Math.max(2 * this.box.length, this.n + more);
+    const copy = <T extends { set(from: T): void }>(to: T, from: T): T => (to.set(from), to);
+    this.box = copy(new Int32Array(size), this.box);
+    this.x = copy(new Float64Array(size), this.x);
+    this.y = copy(new Float64Array(size), this.y);
+    this.width = copy(new Float64Array(size), this.width);
+    this.next = copy(new Int32Array(size), this.next);
+    this.wide = copy(new Int32Array(size), this.wide);
+  }
+
+  chain(at: number, colour: number): void {
+    if (colour >= this.first.length) {
+      const first = new Int32Array(2 * colourCount()).fill(-1);
+      first.set(this.first);
+      this.first = first;
+    }
+    this.next[at] = this.first[colour]!;
+    this.first[colour] = at;
+  }
 }
 
-/** Adds the row's boxes to the rectangles of their colour, each as x, y and width, and to `wide` those with more in them. */
-function placeRow(scene: Scene, frame: Frame, row: number, rectangles: Map<Rgb, number[]>, wide: Placed[]): void {
+const placed = new PlacedBoxes();
+
+/** Adds the row's boxes; ancestors of the zoomed frame fill the width whatever the stretch. */
+function placeRow(scene: Scene, frame: Frame, row: number): void {
   const { layout } = scene;
+  const { ratio, scale, offset } = frame;
   const y = row * frame.rowHeight - frame.top;
-  for (let box = layout.rowStart[row]!; box < layout.rowStart[row + 1]!; box++) {
-    const { x, width } = place(scene, frame, box);
+  const isAncestor = row < layout.zoomRow;
+  const end = layout.rowStart[row + 1]!;
+  placed.reserve(end - layout.rowStart[row]!);
+  for (let box = layout.rowStart[row]!; box < end; box++) {
+    // Edges lie on device pixels, so that a plateau ends sharply and a row of narrow boxes does not fade.
+    const left = isAncestor ? 0 : layout.x[box]! * scale + offset;
+    const right = isAncestor ? frame.width : left + layout.width[box]! * scale;
+    const x = left > 0 ? Math.round(Math.min(left, frame.width) * ratio) / ratio : 0;
+    const width = right > 0 ? Math.round(Math.min(right, frame.width) * ratio) / ratio - x : 0;
     if (width <= 0) {
       continue;
     }
+    const at = placed.n++;
     const drawn = drawnWidth(width);
+    placed.box[at] = box;
+    placed.x[at] = x;
+    placed.y[at] = y;
+    placed.width[at] = drawn;
+    placed.chain(at, scene.fillNumber(box));
     if (drawn >= PATTERN_WIDTH) {
-      wide.push({ box, x, y, width: drawn });
-    }
-    const fill = scene.fill(box);
-    const sameFill = rectangles.get(fill);
-    if (sameFill) {
-      sameFill.push(x, y, drawn);
-    } else {
-      rectangles.set(fill, [x, y, drawn]);
+      placed.wide[placed.wideCount++] = at;
     }
   }
 }
@@ -144,37 +181,30 @@ function dot(
   context.restore();
 }
 
-function paintPattern(
-  context: CanvasRenderingContext2D,
-  scene: Scene,
-  frame: Frame,
-  { box, x, y, width }: Placed,
-): void {
+function paintPattern(context: CanvasRenderingContext2D, scene: Scene, frame: Frame, at: number): void {
+  const box = placed.box[at]!;
   const pattern = scene.pattern(box);
-  if (pattern === "hatched") {
-    hatch(context, x, y, width, frame.rowHeight - 1, scene.textColour(scene.fill(box)));
-  } else if (pattern === "dotted") {
-    dot(context, x, y, width, frame.rowHeight - 1, scene.textColour(scene.fill(box)));
+  if (pattern === "none") {
+    return;
   }
+  const draw = pattern === "hatched" ? hatch : dot;
+  const colour = scene.textColour(scene.fill(box));
+  draw(context, placed.x[at]!, placed.y[at]!, placed.width[at]!, frame.rowHeight - 1, colour);
 }
 
-function paintText(
-  context: CanvasRenderingContext2D,
-  scene: Scene,
-  frame: Frame,
-  { box, x, y, width }: Placed,
-  advance: number,
-): void {
-  const text = scene.text(box, width, advance);
+function paintText(context: CanvasRenderingContext2D, scene: Scene, frame: Frame, at: number, advance: number): void {
+  const box = placed.box[at]!;
+  const text = scene.text(box, placed.width[at]!, advance);
   if (!text) {
     return;
   }
+  const x = placed.x[at]! + TEXT_PADDING;
+  const middle = placed.y[at]! + (frame.rowHeight - 1) / 2 + 0.5;
   context.fillStyle = css(scene.isAncestor(box) ? scene.theme.text : scene.textColour(scene.fill(box)));
-  const middle = y + (frame.rowHeight - 1) / 2 + 0.5;
-  context.fillText(text.name, x + TEXT_PADDING, middle);
+  context.fillText(text.name, x, middle);
   if (text.value !== "") {
     context.globalAlpha = 0.8;
-    context.fillText(text.value, x + TEXT_PADDING + text.columns * advance, middle);
+    context.fillText(text.value, x + text.columns * advance, middle);
     context.globalAlpha = 1;
   }
 }
@@ -188,48 +218,50 @@ function paintRows(
   to: number,
   alpha: number,
 ): void {
-  const rectangles = new Map<Rgb, number[]>();
-  const wide: Placed[] = [];
+  placed.clear();
   for (let row = from; row < to; row++) {
-    placeRow(scene, frame, row, rectangles, wide);
+    placeRow(scene, frame, row);
   }
 
   // By colour: a canvas takes three times as long for a new fill style as for a rectangle.
   context.globalAlpha = alpha;
-  for (const [fill, places] of rectangles) {
-    context.fillStyle = css(fill);
-    for (let i = 0; i < places.length; i += 3) {
-      context.fillRect(places[i]!, places[i + 1]!, places[i + 2]!, frame.rowHeight - 1);
+  const { x, y, width, next, first, wide } = placed;
+  const height = frame.rowHeight - 1;
+  for (let colour = 1; colour < Math.min(first.length, colourCount()); colour++) {
+    if (first[colour]! >= 0) context.fillStyle = css(colourOf(colour));
+    for (let at = first[colour]!; at >= 0; at = next[at]!) {
+      context.fillRect(x[at]!, y[at]!, width[at]!, height);
     }
   }
-  for (const placed of wide) {
-    paintPattern(context, scene, frame, placed);
+  for (let i = 0; i < placed.wideCount; i++) {
+    paintPattern(context, scene, frame, wide[i]!);
   }
 
   // Faded text would be too faint to read: only the box steps back.
   context.globalAlpha = 1;
   const advance = columnWidth(context);
-  for (const placed of wide) {
-    paintText(context, scene, frame, placed, advance);
+  for (let i = 0; i < placed.wideCount; i++) {
+    paintText(context, scene, frame, wide[i]!, advance);
   }
 }
 
-function paintOutlines(context: CanvasRenderingContext2D, scene: Scene, frame: Frame, row: number): void {
+/** Around the cursor's frame and those of the function under the pointer, among the boxes that were placed last. */
+function paintOutlines(context: CanvasRenderingContext2D, scene: Scene, frame: Frame): void {
   const { layout, tree, theme } = scene;
-  const y = row * frame.rowHeight - frame.top;
-  for (let box = layout.rowStart[row]!; box < layout.rowStart[row + 1]!; box++) {
-    const node = layout.node[box]!;
+  for (let at = 0; at < placed.n; at++) {
+    const node = layout.node[placed.box[at]!]!;
     const isCursor = node >= 0 && node === frame.cursor;
     const isSame = node > 0 && tree.name[node] === frame.outlinedName;
     if (!isCursor && !isSame) {
       continue;
     }
-    const { x, width } = place(scene, frame, box);
+    const x = placed.x[at]!;
+    const width = placed.width[at]!;
     const line = isCursor ? 2 : 1;
     context.strokeStyle = css(isCursor ? theme.accent : theme.text);
     context.lineWidth = line;
-    if (width > line) {
-      context.strokeRect(x + line / 2, y + line / 2, Math.max(width - 1 - line, 0.5), frame.rowHeight - 1 - line);
+    if (width >= line) {
+      context.strokeRect(x + line / 2, placed.y[at]! + line / 2, Math.max(width - line, 0.5), frame.rowHeight - 1 - line);
     }
   }
 }

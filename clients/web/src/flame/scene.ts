@@ -1,6 +1,6 @@
 // What a picture is made of, decided once for canvas and SVG: the fill, pattern and text of each box.
 import { formatShare, formatValue } from "../units";
-import { desaturated, diffColour, nameColour, selfColour, textOn, type Palette, type Rgb, type Theme } from "./colours";
+import { colourOf, desaturated, diffColour, nameColour, numberOf, selfColour, textOn, type Palette, type Rgb, type Theme } from "./colours";
 import { changeDomain, changeOf } from "./diff";
 import { fitLabel, labelOf, type Label } from "./label";
 import { CULLED, type Layout } from "./layout";
@@ -30,7 +30,8 @@ export function drawnWidth(width: number): number {
 /** What follows from a name alone, found once for all pictures of the same names. */
 interface NameLooks {
   labels: (Label | undefined)[];
-  fills: (Rgb | undefined)[];
+  /** Numbers of colours; 0: not decided yet. */
+  fills: Uint32Array;
   /** What the fills depend on. */
   theme: Theme;
   palette: Palette;
@@ -43,19 +44,30 @@ function looksOf(names: readonly string[], theme: Theme, palette: Palette): Name
   if (known?.theme === theme && known.palette === palette) {
     return known;
   }
-  const made = { labels: known?.labels ?? [], fills: [], theme, palette };
+  // Of its full length from the start: an array that is filled here and there becomes a table of hashes.
+  const labels = known?.labels ?? new Array<Label | undefined>(names.length).fill(undefined);
+  const made = { labels, fills: new Uint32Array(names.length), theme, palette };
   looks.set(names, made);
   return made;
 }
 
+/** What colours are measured by, found once for all zooms of a tree. */
+const scales = new WeakMap<FlameTree, { domain: number; largestSelf: number }>();
+
+function scaleOf(tree: FlameTree): { domain: number; largestSelf: number } {
+  const known = scales.get(tree) ?? { domain: changeDomain(tree), largestSelf: tree.self.reduce((a, b) => Math.max(a, b), 0) };
+  scales.set(tree, known);
+  return known;
+}
+
+/** By theme, then by the number of the fill. */
+const textColours = new Map<Theme, (Rgb | undefined)[]>();
+
 export class Scene {
   private readonly ofNames: NameLooks;
   private readonly rootLabel: Label;
-  private readonly boxFills: (Rgb | undefined)[] = [];
-  private readonly textColours = new Map<Rgb, Rgb>();
+  private readonly boxFills: Uint32Array;
   private readonly unmatched: Rgb;
-  private readonly domain: number;
-  private readonly largestSelf: number;
 
   constructor(
     readonly tree: FlameTree,
@@ -67,10 +79,9 @@ export class Scene {
     private readonly rootName: string,
   ) {
     this.ofNames = looksOf(tree.names, theme, palette);
+    this.boxFills = new Uint32Array(layout.n);
     this.rootLabel = labelOf(rootName);
     this.unmatched = desaturated(theme);
-    this.domain = changeDomain(tree);
-    this.largestSelf = palette === "self" ? tree.self.reduce((a, b) => Math.max(a, b), 0) : 0;
   }
 
   inTheme(theme: Theme): Scene {
@@ -79,20 +90,33 @@ export class Scene {
   }
 
   fill(box: number): Rgb {
-    return (this.boxFills[box] ??= this.decideFill(box));
+    return colourOf(this.fillNumber(box));
   }
 
-  private decideFill(box: number): Rgb {
+  /** The number of the box's colour. */
+  fillNumber(box: number): number {
+    const known = this.boxFills[box]!;
+    return known !== 0 ? known : (this.boxFills[box] = this.decideFill(box));
+  }
+
+  private decideFill(box: number): number {
     const node = this.layout.node[box]!;
+    if (node <= 0 || this.matches || this.tree.diff || this.palette === "self") return numberOf(this.nodeColour(node));
+    const { fills } = this.ofNames;
+    const name = this.tree.name[node]!;
+    const known = fills[name]!;
+    return known !== 0 ? known : (fills[name] = numberOf(nameColour(this.theme, this.palette, this.tree.names[name]!)));
+  }
+
+  private nodeColour(node: number): Rgb {
     if (node === CULLED) return this.theme.culled;
     if (node === 0) return this.theme.root;
     if (this.matches) {
       return isMatch(this.tree, this.matches, node) ? this.theme.match : this.unmatched;
     }
-    if (this.tree.diff) return diffColour(this.theme, this.tree, node, this.domain);
-    if (this.palette === "self") return selfColour(this.theme, this.tree.self[node]!, this.largestSelf);
-    const name = this.tree.name[node]!;
-    return (this.ofNames.fills[name] ??= nameColour(this.theme, this.palette, this.tree.names[name]!));
+    return this.tree.diff
+      ? diffColour(this.theme, this.tree, node, scaleOf(this.tree).domain)
+      : selfColour(this.theme, this.tree.self[node]!, scaleOf(this.tree).largestSelf);
   }
 
   /** Hatched: what one side alone has, or what the server summed. Dotted: what is gone. */
@@ -109,12 +133,9 @@ export class Scene {
   }
 
   textColour(fill: Rgb): Rgb {
-    let colour = this.textColours.get(fill);
-    if (!colour) {
-      colour = textOn(this.theme, fill);
-      this.textColours.set(fill, colour);
-    }
-    return colour;
+    const ofTheme = textColours.get(this.theme) ?? [];
+    textColours.set(this.theme, ofTheme);
+    return (ofTheme[numberOf(fill)] ??= textOn(this.theme, fill));
   }
 
   /** In a diff the shares of both sides, because their sum answers no question. */

@@ -1,6 +1,6 @@
 // The canvas, its pointer and its keys. Painting is by animation frames, at most one each; only the numbers around the
 // picture are rendered again when the pointer moves.
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { copyText } from "../copy";
 import { LIGHT } from "./colours";
 import { Tooltip } from "./facts";
@@ -78,7 +78,7 @@ export function Stage(props: Props) {
 
   const draw = (isWhole = isPaper.matches, stretch = STILL) => {
     const box = scroller.current;
-    const context = canvas.current?.getContext("2d");
+    const context = canvas.current?.getContext("2d", { alpha: false });
     if (!box || !canvas.current || !context) return;
     const ratio = devicePixelRatio || 1;
     const width = box.clientWidth;
@@ -229,10 +229,20 @@ export function Stage(props: Props) {
       openMenu(box, event.clientX, event.clientY);
     }, LONG_PRESS_MS);
   };
+  const focusGrid = () => {
+    setKeys(false);
+    if (document.activeElement !== grid.current) grid.current?.focus({ preventScroll: true });
+  };
+  // The browser would take the focus away with the press, and the click would have to bring it back. A press of the
+  // scroll bar has another target.
+  const holdFocus = (event: MouseEvent) => {
+    if (event.target === scroller.current || event.button !== 0) return;
+    event.preventDefault();
+    focusGrid();
+  };
   const click = (event: MouseEvent) => {
     clearTimeout(pressTimer.current);
-    setKeys(false);
-    grid.current?.focus({ preventScroll: true });
+    focusGrid();
     const node = nodeOf(boxUnder(event));
     if (node >= 0 && !wasLongPress.current) {
       setCursor(node);
@@ -295,6 +305,13 @@ export function Stage(props: Props) {
     event.stopPropagation();
   };
 
+  const described = Math.min(cursor, tree.n - 1);
+  // The same element is not compared again when the pointer moves: it has hundreds of nodes.
+  const twin = useMemo(
+    () => <Twin tree={tree} cursor={described} unit={scene.unit} texts={texts} label={props.label} id={twinId} gridRef={grid} />,
+    [tree, described, scene.unit, texts, props.label],
+  );
+
   return (
     <div
       class={hasKeys ? "flame-stage" : "flame-stage by-pointer"}
@@ -313,6 +330,7 @@ export function Stage(props: Props) {
         onPointerMove={move}
         onPointerLeave={leave}
         onPointerDown={press}
+        onMouseDown={holdFocus}
         onPointerUp={() => clearTimeout(pressTimer.current)}
         onPointerCancel={leave}
         onClick={click}
@@ -323,15 +341,7 @@ export function Stage(props: Props) {
         </div>
       </div>
       {scene.matches && <canvas ref={rail} class="flame-rail" aria-hidden="true" />}
-      <Twin
-        tree={tree}
-        cursor={Math.min(cursor, tree.n - 1)}
-        unit={scene.unit}
-        texts={texts}
-        label={props.label}
-        id={twinId}
-        gridRef={grid}
-      />
+      {twin}
       {tip && tip.box < layout.n && (
         <Tooltip tree={tree} layout={layout} box={tip.box} unit={scene.unit} texts={texts} x={tip.x} y={tip.y} />
       )}
