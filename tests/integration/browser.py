@@ -1,5 +1,6 @@
 """A headless Chromium, as Debian packages it, that looks at hearthd's web page."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -71,7 +72,7 @@ def require_page(server):
 
 
 class Browser:
-    def __init__(self, width=1280, height=800, downloads=None):
+    def __init__(self, width=1280, height=800, downloads=None, trace=None):
         options = Options()
         for argument in ("--headless=new", "--disable-gpu", "--lang=en-US", "--disable-dev-shm-usage", "--no-first-run",
                          "--user-data-dir=" + temporary_directory(), "--window-size=%d,%d" % (width, height)):
@@ -80,7 +81,9 @@ class Browser:
             options.add_argument("--no-sandbox")  # Chromium's own needs a user other than root
         if downloads:
             options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"} if trace else {"browser": "ALL"})
+        if trace:
+            options.add_experimental_option("perfLoggingPrefs", {"enableNetwork": False, "enablePage": False, "traceCategories": trace})
         try:
             self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
         except WebDriverException as error:  # a container may refuse what it needs
@@ -133,6 +136,11 @@ class Browser:
         """What the browser logged, but for answers that were refusals: errors of scripts, reports of the Content-Security-Policy."""
         return [entry["message"] for entry in self.driver.get_log("browser")
                 if entry["level"] in ("SEVERE", "WARNING") and "the server responded with a status of" not in entry["message"]]
+
+    def traced(self):
+        """The events of the categories `trace` since the last call."""
+        messages = (json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance"))
+        return [message["params"] for message in messages if message["method"] == "Tracing.dataCollected"]
 
     def violations(self, name):
         """What axe-core finds in the page as it is. The driver injects axe: the policy of pages lets no foreign script in."""
