@@ -24,9 +24,12 @@ class Interactions(PageTest):
     @classmethod
     def fill(cls, server):
         made = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - 60_000) * 1_000_000)
+        counted = Profile([("samples", "count"), ("wall", "nanoseconds")], time_ns=(now_ms() - 60_000) * 1_000_000)
         for stack, seconds in STACKS.items():
             made.add(stack.split(";"), [seconds * 100_000_000])
+            counted.add(stack.split(";"), [7 * seconds, seconds * 100_000_000])
         server.push(made.encode(), {"__name__": "process_cpu", "service_name": "shop"})
+        server.push(counted.encode(), {"__name__": "wall", "service_name": "shop"})
         cls.driver.execute_cdp_cmd(
             "Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
         )
@@ -123,6 +126,41 @@ class Interactions(PageTest):
             self.assertIn(fact, tooltip.text.replace("Self", "self"))
         row_end = self.point(2, 0)[1] + ROW / 2
         self.assertGreaterEqual(tooltip.rect["y"], row_end, "the tooltip covers the row under the pointer")
+
+    def wall(self):
+        """The id of the type whose profiles have a type that counts samples."""
+        return self.browser.run(
+            "return [...document.querySelectorAll('.query select option')].map(({ value }) => value).find((id) => id.includes('wall:wall'))"
+        )
+
+    def asked_merges(self):
+        return len(self.browser.run(
+            "return performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('QueryService/Merge'))"
+        ))
+
+    def test_samples_are_counted_where_the_profiler_counted_them_once_a_frame_is_described(self):
+        self.open("/profile", **SHOP, type=self.wall())
+        self.browser.find(".flame-canvas")
+        self.assertEqual(self.asked_merges(), 1, "samples were asked for before anybody wanted them")
+        self.hover(2, 0.1)
+        self.shows("handle", "6 s", "420 samples")
+        self.assertIn("420 samples", self.browser.find(".flame-tooltip").text)
+        self.hover(3, 0.1)
+        self.shows("json.encode", "280 samples")
+        self.assertEqual(self.asked_merges(), 2, "one question counts all frames")
+
+    def test_samples_follow_transforms_and_the_direction_of_the_graph(self):
+        self.open("/profile", **SHOP, type=self.wall(), transforms="recursion json.encode", flip="1")
+        self.browser.find(".flame-canvas")
+        self.hover(1, 0.1)
+        self.shows("json.encode", "490 samples")
+
+    def test_where_no_type_counts_samples_none_are_said(self):
+        self.hover(2, 0.1)
+        self.assertIn("6 s", self.browser.find(".flame-tooltip").text)
+        self.browser.settle()
+        self.assertNotIn("samples", self.detail() + self.browser.find(".flame-tooltip").text)
+        self.assertEqual(self.asked_merges(), 1)
 
     def test_shift_keeps_what_is_shown_wherever_the_pointer_goes(self):
         self.hover(2, 0.1)

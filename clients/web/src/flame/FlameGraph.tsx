@@ -55,6 +55,8 @@ interface Props {
   described?: number | null;
   /** Controls of the page at the end of the path. */
   tools?(exports: FlameExports): ComponentChildren;
+  /** The same question of a type that counts samples, before transforms. */
+  counts?: FlameTree;
   onView(view: FlameView): void;
   /** `tree` is the transformed one that `node` counts in. */
   onMenu?(request: MenuRequest): void;
@@ -92,6 +94,10 @@ export function FlameGraph(props: Props) {
     const shown = view.flip ? flip(upright) : upright;
     return shown.diff || props.isStableOrder ? inOrder(shown) : largestFirst(shown);
   }, [upright, view.flip, props.isStableOrder]);
+  const counts = useMemo(() => {
+    const counted = props.counts && applyTransforms(props.counts, view.transforms);
+    return counted && view.flip ? flip(counted) : counted;
+  }, [props.counts, JSON.stringify(view.transforms), view.flip]);
   const zoomNode = useMemo(() => nodeAt(tree, view.zoom), [tree, view.zoom.join("/")]);
   const matches = useMemo(() => searchTree(tree, view.search), [tree, view.search]);
   const layout = useMemo(() => layoutTree(tree, zoomNode, width), [tree, zoomNode, width]);
@@ -125,7 +131,7 @@ export function FlameGraph(props: Props) {
 
   return (
     <section class="flame" aria-label={label}>
-      <DetailLine tree={tree} layout={layout} box={hovered} node={described} unit={unit} texts={texts} detail={props.detail} />
+      <DetailLine tree={tree} layout={layout} box={hovered} node={described} unit={unit} texts={texts} counts={counts} detail={props.detail} />
       <PathBar tree={tree} zoomNode={zoomNode} view={view} texts={texts} label={label} tools={props.tools?.(exports)} onView={onView} />
       {matches && (
         <p class="flame-matches" role="status">
@@ -146,6 +152,7 @@ export function FlameGraph(props: Props) {
         outlined={props.outlined ?? null}
         label={label}
         texts={texts}
+        counts={counts}
         onWidth={setWidth}
         onHover={hover}
         onZoom={zoomTo}

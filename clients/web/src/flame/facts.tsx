@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { formatChange, formatCount, formatShare, formatValue } from "../units";
 import { changeOf, isChanged, judgementOf } from "./diff";
+import { samplesOf } from "./counts";
 import { CULLED, type Layout } from "./layout";
 import { boundedName, kindOf, packageOf } from "./names";
 import type { FlameTexts } from "./texts";
@@ -22,6 +23,8 @@ interface Props {
   node?: number;
   unit: string;
   texts: FlameTexts;
+  /** Of the same question, samples instead of what the tree measures. */
+  counts?: FlameTree;
 }
 
 /** Each side by its own total; the sum of both is only how wide the box is. */
@@ -43,7 +46,7 @@ function diffFacts(tree: FlameTree, diff: FlameDiff, node: number, unit: string,
 }
 
 /** One sentence per fact; the numbers say what 100 % is. */
-function factsOf({ tree, layout, box, node: undrawn = -1, unit, texts }: Props): { name: string; facts: string[] } {
+function factsOf({ tree, layout, box, node: undrawn = -1, unit, texts, counts }: Props): { name: string; facts: string[] } {
   const node = box >= 0 ? layout.node[box]! : undrawn;
   const sum = box >= 0 ? layout.sum[box]! : tree.total[node]!;
   const whole = tree.total[0]!;
@@ -61,6 +64,8 @@ function factsOf({ tree, layout, box, node: undrawn = -1, unit, texts }: Props):
       facts.push(`${formatShare(sum, tree.total[layout.zoomNode]!)} ${texts.ofZoom}`);
     if (!tree.isInverted) facts.push(`${texts.self} ${formatValue(self, unit)}, ${formatShare(self, whole)}`);
   }
+  const samples = samplesOf(tree, node, counts);
+  if (samples !== undefined) facts.push(texts.samples(formatCount(samples)));
   const name = nameOf(tree, node);
   if (name === OTHER) facts.push(texts.serverSum);
   else if (node > 0) facts.push([packageOf(name), texts.kinds[kindOf(name)]].filter(Boolean).join(", "));

@@ -29,6 +29,8 @@ interface Props {
   outlined: string | null;
   label: string;
   texts: FlameTexts;
+  /** Tells how many samples a frame had. */
+  counts?: FlameTree;
   onWidth(width: number): void;
   onHover(box: number): void;
   onZoom(node: number): void;
@@ -343,7 +345,7 @@ export function Stage(props: Props) {
       {scene.matches && <canvas ref={rail} class="flame-rail" aria-hidden="true" />}
       {twin}
       {tip && tip.box < layout.n && (
-        <Tooltip tree={tree} layout={layout} box={tip.box} unit={scene.unit} texts={texts} x={tip.x} y={tip.y} />
+        <Tooltip tree={tree} layout={layout} box={tip.box} unit={scene.unit} texts={texts} counts={props.counts} x={tip.x} y={tip.y} />
       )}
     </div>
   );

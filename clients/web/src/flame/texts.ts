@@ -32,6 +32,7 @@ export interface FlameTexts {
   empty: string;
   remove(what: string): string;
   culled(frames: string): string;
+  samples(count: string): string;
   serverSum: string;
   matches(frames: string, functions: string, value: string, share: string): string;
   literal: string;

@@ -162,7 +162,7 @@ export const en = {
     title: "How to read it",
     paragraphs: [
       "A flame graph shows merged stack traces: callers above, callees below. The width of a frame is its share of the total; the order from left to right is not time.",
-      "Total is what was measured in a function and everything that it called. Self is what was measured in the function itself.",
+      "Total is what was measured in a function and everything that it called. Self is what was measured in the function itself. If the profiler also counted its samples, the tooltip says how many a frame has: the fewer, the less certain is its share.",
       "Processor time over time is shown in cores: 2 cores are two processors busy all the time. Memory in use is the mean of the profiles, not their sum.",
       "Frames narrower than half a pixel are drawn as one grey bar, so that nothing vanishes. Frames called “other” were summed by the server; the line above the graph says when an answer was cut.",
     ],

@@ -35,6 +35,7 @@ export const flameEn: FlameTexts = {
   empty: "No samples match.",
   remove: (what) => `Remove: ${what}`,
   culled: (frames) => `${counted(frames, "frame", "frames")}, each too narrow to draw`,
+  samples: (count) => counted(count, "sample", "samples"),
   serverSum: "Small frames that the server summed",
   matches: (frames, functions, value, share) =>
     `${counted(frames, "frame", "frames")} of ${counted(functions, "function", "functions")}: ${value}, ${share} of all`,

@@ -31,6 +31,7 @@ export const flameZh: FlameTexts = {
   empty: "没有匹配的样本。",
   remove: (what) => `移除：${what}`,
   culled: (frames) => `${frames} 个帧，太窄而无法单独绘制`,
+  samples: (count) => `${count} 个样本`,
   serverSum: "由服务器合并的小帧",
   matches: (frames, functions, value, share) =>
     `匹配 ${functions} 个函数的 ${frames} 个帧：${value}，占全部的 ${share}`,

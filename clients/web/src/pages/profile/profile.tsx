@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { askSandwich } from "../../api/functions";
 import { useAnswer } from "../../api/use-answer";
-import { chooseType, rangeName, selector, typeName, useProfileTypes } from "../../app/question";
+import { chooseType, rangeName, selector, typeName, useProfileTypes, type ProfileType } from "../../app/question";
 import { askingTexts } from "../../app/asking-texts";
 import { isNarrow } from "../../app/narrow";
 import { flameTexts, texts } from "../../app/settings";
@@ -21,26 +21,63 @@ import { Failure, Notes } from "../notice";
 import { HideBackground, StackChips } from "./profile-chips";
 import { menuItems } from "./profile-menu";
 import { CostlyQuestion, ExplainButton, PlanTable, usePermission, type Asked } from "./profile-cost";
-import { useHidden, type Hidden } from "./profile-background";
+import { useHidden } from "./profile-background";
 import { otherNotes, Others } from "./profile-others";
 import { choosePalette, chosenPalette, PALETTES, readView, selectionOfAddress, writeView } from "./profile-state";
 import { ProfileTable } from "./profile-table";
 import { Timeline } from "./profile-timeline";
 import { useTree } from "./profile-tree";
 import { usePlace } from "./use-place";
+import { useSamples } from "./use-samples";
 import { WholeRange } from "./whole-range";
 import { withoutFrames } from "./without-frames";
 import "./profile.css";
 
+const NO_TYPES: ProfileType[] = [];
 const VIEWS = ["flame", "table", "both", "sandwich"] as const;
 
-function SandwichView({ asked: { selection, key }, hidden }: { asked: Asked; hidden: Hidden }) {
+type Without = ((tree: FlameTree) => FlameTree) | undefined;
+
+interface GraphProps {
+  asked: Asked | null;
+  types: ProfileType[];
+  tree: FlameTree;
+  // Hides background code.
+  without: Without;
+  unit: string;
+  service: string;
+  type: string;
+  onMenu(request: MenuRequest): void;
+}
+
+// The zoom and the frame under the pointer change often, and nothing else of the page depends on them.
+function Graph({ asked, types, tree, without, unit, service, type, onMenu }: GraphProps) {
+  const { place, onHover } = usePlace(asked);
+  const { counts, want } = useSamples(asked, types);
+  const shownCounts = useMemo(() => (counts && without ? without(counts) : counts), [counts, without]);
+  return (
+    <FlameGraph
+      tree={tree}
+      unit={unit}
+      view={readView()}
+      palette={chosenPalette()}
+      texts={flameTexts.value}
+      tools={(made) => <ExportButton made={made} title={service} type={type} />}
+      detail={place}
+      onView={writeView}
+      onMenu={onMenu}
+      counts={shownCounts}
+      onHover={(node, of) => {
+        if (node !== null) want();
+        onHover(node, of);
+      }}
+    />
+  );
+}
+
+function SandwichView({ asked: { selection, key }, without }: { asked: Asked; without: Without }) {
   const name = param("function");
   const sandwich = useAnswer(name === "" ? null : `${key} ${name}`, (abort) => askSandwich(selection, name, abort));
-  const without = useMemo(
-    () => (hidden.kinds.length > 0 ? (tree: FlameTree) => withoutFrames(tree, hidden.has) : undefined),
-    [hidden.kinds.join(" "), hidden.answer],
-  );
   return name === "" ? (
     <p class="muted">{texts.value.profile.chooseFunction}</p>
   ) : (
@@ -91,14 +128,14 @@ export function Profile() {
   const { asked, isHeld, plan, permit } = usePermission(selection);
   const merged = useTree(asked);
   const hidden = useHidden(asked);
-  const { place, onHover } = usePlace(asked);
   const whole = merged.value?.tree;
   const hiddenKinds = hidden.kinds.join(" ");
   // What is hidden changes with the answer that tells files and modules, too.
-  const tree = useMemo(
-    () => (whole && hidden.kinds.length > 0 ? withoutFrames(whole, hidden.has) : whole),
-    [whole, hiddenKinds, hidden.answer],
+  const without = useMemo<Without>(
+    () => (hidden.kinds.length > 0 ? (of) => withoutFrames(of, hidden.has) : undefined),
+    [hiddenKinds, hidden.answer],
   );
+  const tree = useMemo(() => (whole && without ? without(whole) : whole), [whole, without]);
   const unit = merged.value?.unit ?? "";
   const notes = merged.value?.notes ?? [];
 
@@ -174,20 +211,18 @@ export function Profile() {
       {tree && total > 0 && (
         <div class={"views " + view}>
           {(view === "flame" || view === "both") && (
-            <FlameGraph
+            <Graph
+              asked={asked}
+              types={types.value ?? NO_TYPES}
               tree={tree}
+              without={without}
               unit={unit}
-              view={readView()}
-              palette={palette}
-              texts={flameTexts.value}
-              tools={(made) => <ExportButton made={made} title={service} type={type ? typeName(type) : ""} />}
-              detail={place}
-              onView={writeView}
+              service={service}
+              type={type ? typeName(type) : ""}
               onMenu={setMenu}
-              onHover={onHover}
             />
           )}
-          {view === "sandwich" && asked && <SandwichView asked={asked} hidden={hidden} />}
+          {view === "sandwich" && asked && <SandwichView asked={asked} without={without} />}
           {view !== "flame" && asked && <ProfileTable asked={asked} hidden={hidden} />}
         </div>
       )}
