@@ -200,6 +200,20 @@ class CliQuestions(unittest.TestCase):
         filtered = self.json("diff", BEFORE, AFTER, "--function", "a")["flamegraph"]
         self.assertEqual((filtered["leftTicks"], filtered["rightTicks"]), ("10", "4"))
 
+    def test_diff_asks_for_as_many_nodes_as_the_server_allows(self):
+        limits = lambda value: self.ask_plainly("admin", "limits", "max-flamegraph-nodes=" + value)
+        limits("3")
+        self.addCleanup(limits, "default")
+        lines = self.ask("diff", BEFORE, AFTER).splitlines()
+        self.assertIn("other", [line.split()[-1] for line in lines if line.strip()])
+        self.assertIn("total: 15 ns, now 8 ns; shares are of each side's own total", lines)
+        self.refused("max-flamegraph-nodes", "diff", BEFORE, AFTER, "--max-nodes", "4")
+
+    def ask_plainly(self, *arguments):
+        done = hearth(*arguments, env={"HEARTH_URL": self.url})
+        self.assertEqual(done.code, OK, done.err)
+        return done.out
+
     def test_diff_of_one_selector_is_against_the_range_before(self):
         def side(ms):
             return "%d" % ms

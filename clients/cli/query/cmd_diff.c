@@ -4,6 +4,7 @@
  * may be. The server says which changes are beyond noise.
  */
 #include "hearth/base/clock.h"
+#include "hearth/pb/hearth/v1/admin.pb-c.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 #include "hearth/selector/timeexpr.h"
 
@@ -17,6 +18,9 @@ enum {
     EVERY_NODE = 1048576,
     TABLE_ROWS = 30, /* without --limit */
 };
+
+/* The limit, as limits and errors name it. */
+#define MOST_NODES "max-flamegraph-nodes"
 
 /* ---- the table ---- */
 
@@ -272,6 +276,42 @@ enum hearth_status cli_diff_sides(struct cli *cli, Hearth__V1__Selection *ret_le
     return base_range(cli, &ret_left->start, &ret_left->end);
 }
 
+/* The most nodes that this tenant may ask for; 0 if nothing limits them. */
+static enum hearth_status ask_most_nodes(struct cli *cli, int64_t *ret)
+{
+    Hearth__V1__GetLimitsRequest request;
+    Hearth__V1__Limits *answer;
+
+    hearth__v1__get_limits_request__init(&request);
+    HEARTH_TRY(cli_call(cli, "hearth.v1.AdminService/GetLimits", &request,
+                        &hearth__v1__limits__descriptor, &answer));
+    *ret = 0;
+    for (size_t i = 0; i < answer->n_limits; i++) {
+        if (strcmp(answer->limits[i]->name, MOST_NODES) == 0) {
+            *ret = answer->limits[i]->number;
+        }
+    }
+
+    return HEARTH_OK;
+}
+
+/* Every node, or as many as the server allows: it refuses to be asked for more. */
+static enum hearth_status call_diff(struct cli *cli, Hearth__V1__DiffRequest *request,
+                                    Hearth__V1__DiffResponse **ret)
+{
+    request->max_nodes = cli->max_nodes == 0 ? EVERY_NODE : cli->max_nodes;
+    enum hearth_status status = cli_call(cli, "hearth.v1.QueryService/Diff", request,
+                                         &hearth__v1__diff_response__descriptor, ret);
+    if (status != HEARTH_INVALID_ARGUMENT || cli->max_nodes != 0 ||
+        strstr(cli->err.msg, MOST_NODES) == NULL) {
+        return status;
+    }
+    HEARTH_TRY(ask_most_nodes(cli, &request->max_nodes));
+
+    return cli_call(cli, "hearth.v1.QueryService/Diff", request,
+                    &hearth__v1__diff_response__descriptor, ret);
+}
+
 static enum hearth_status ask_diff(struct cli *cli, struct diff_sides *ret_sides,
                                    Hearth__V1__DiffResponse **ret)
 {
@@ -284,11 +324,9 @@ static enum hearth_status ask_diff(struct cli *cli, struct diff_sides *ret_sides
     request.right = right;
     request.noise = true;
     request.explain = cli->explain;
-    request.max_nodes = cli->max_nodes == 0 ? EVERY_NODE : cli->max_nodes;
     HEARTH_TRY(cli_read_go_stacks(cli, &request.go_stacks));
 
-    return cli_call(cli, "hearth.v1.QueryService/Diff", &request,
-                    &hearth__v1__diff_response__descriptor, ret);
+    return call_diff(cli, &request, ret);
 }
 
 static enum hearth_status ask_files(struct cli *cli, struct flame_export_facts *ret_facts,
