@@ -49,6 +49,7 @@ export const pagesEn = {
     originals: "Files as sent",
     only: (label: string, value: string) => `Only ${label} = ${value}`,
     one: "Single profile",
+    oneOf: (service: string, time: string) => `Single profile of ${service}, ${time}`,
   },
   tasks: {
     title: "Tasks",
@@ -56,6 +57,7 @@ export const pagesEn = {
     kind: "Kind",
     state: "State",
     started: "Start",
+    ran: (start: string, length: string) => `${start}, ${length}.`,
     none: "There are no tasks yet. A task asks agents to profile a service for a while.",
     kinds: {
       TASK_KIND_ON_CPU: "on CPU (eBPF agent)",

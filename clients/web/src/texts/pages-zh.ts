@@ -49,6 +49,7 @@ export const pagesZh: PagesTexts = {
     originals: "原始文件",
     only: (label, value) => `只看 ${label} = ${value}`,
     one: "单份剖析",
+    oneOf: (service, time) => `${service} 的单份剖析，${time}`,
   },
   tasks: {
     title: "任务",
@@ -56,6 +57,7 @@ export const pagesZh: PagesTexts = {
     kind: "种类",
     state: "状态",
     started: "开始",
+    ran: (start, length) => `${start}，时长 ${length}。`,
     none: "还没有任务。任务让代理对某个服务剖析一段时间。",
     kinds: {
       TASK_KIND_ON_CPU: "On-CPU（eBPF 代理）",

@@ -157,7 +157,7 @@ export function OneTask({ id }: { id: string }) {
       {task && (
         <>
           <p>
-            {formatTime(Number(task.startMs ?? 0))}, {formatDuration(Number(task.durationMs ?? 0))}.{" "}
+            {tasks.ran(formatTime(Number(task.startMs ?? 0)), formatDuration(Number(task.durationMs ?? 0)))}{" "}
             <span class={FINE_STATES.includes(bareState(task.state)) ? "" : "note"}>
               <Said text={task.stateReason} />
             </span>

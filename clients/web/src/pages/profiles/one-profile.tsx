@@ -49,7 +49,7 @@ export function OneProfile({ id }: { id: string }) {
     <section aria-busy={got.isLoading}>
       <div class="headline">
         <h1>
-          {words.list.one} {profile && `${profile.service ?? ""}, ${formatTime(Number(profile.timeNs ?? 0) / 1e6)}`}
+          {profile ? words.list.oneOf(profile.service ?? "", formatTime(Number(profile.timeNs ?? 0) / 1e6)) : words.list.one}
         </h1>
         {type && <span class="figure">{formatValue(Number(type.total ?? 0), partsOfType(type.profileType).unit)}</span>}
         {profile && <span class="muted">{formatDuration(Number(profile.durationNs ?? 0) / 1e6)}</span>}
