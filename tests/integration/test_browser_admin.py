@@ -119,6 +119,20 @@ class Administration(unittest.TestCase):
         self.seen.find(".flame canvas")
         self.assertIn("disk-large", urllib.parse.unquote(self.seen.driver.current_url))
 
+    def test_every_bar_of_the_disk_has_a_name_and_the_length_of_its_share(self):
+        tables = self.rpc("hearth.v1.AdminService/Status", {})["tables"]
+        self.open("/admin", part="retention")
+        body = self.seen.find_text("section:not(:has(section))", "Tables of all tenants").find_element("css selector", "tbody")
+        rows = [[cell.text for cell in row.find_elements("css selector", "th, td")] for row in body.find_elements("css selector", "tr")]
+        bars = self.seen.run("return [...arguments[0].querySelectorAll('.bar-cell')].map((cell) => parseFloat(cell.style.backgroundSize))", body)
+        self.assertEqual(rows[-1][0], "%d smaller tables" % (len(tables) - 12))
+        self.assertLessEqual({name for name, _ in rows[:-1]}, {each["table"] for each in tables})
+        self.assertEqual(len({name for name, _ in rows}), 13)
+        shares = [float(size.split()[-1].rstrip("%")) for _, size in rows]
+        self.assertEqual(shares, bars)
+        self.assertAlmostEqual(sum(shares), 100, delta=0.1)
+        self.assertEqual(shares[:-1], sorted(shares[:-1], reverse=True))
+
     def test_profiles_are_deleted_after_a_preview(self):
         self.assertEqual(self.push("doomed"), 200)
         self.open("/admin", part="deletion")

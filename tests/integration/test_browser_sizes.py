@@ -148,6 +148,18 @@ class Sizes(PageTest):
                     found = self.browser.run(WRONG)
                     self.assertEqual(found, [], "\n" + "\n".join(found))
 
+    def test_a_table_that_is_wider_than_a_phone_scrolls_in_its_own_box_by_keys_too(self):
+        self.resize(*SIZES[0])
+        self.open("/admin", part="retention")
+        table = "[...document.querySelectorAll('.rows')].find((box) => box.querySelectorAll('thead th').length > 4)"
+        width, whole = self.browser.run("const box = %s; return [box.clientWidth, box.scrollWidth]" % table)
+        self.assertGreater(whole, width, "there is nothing to scroll to")
+        self.browser.run(table + ".querySelector('a').focus()")
+        self.browser.press(*[Keys.ARROW_RIGHT] * 40)
+        self.browser.until(lambda: self.browser.run("const box = %s; return box.scrollLeft + box.clientWidth >= box.scrollWidth - 1" % table),
+                           "the last column")
+        self.assertEqual(self.browser.run("return document.documentElement.scrollLeft"), 0)
+
     def test_the_picture_is_as_sharp_as_the_screen(self):
         for size in SIZES[:3]:
             self.resize(*size)
