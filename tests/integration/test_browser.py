@@ -207,6 +207,31 @@ class Demo(PageTest):
         self.browser.find_text(".changes li", "XLogFlush")
         self.assertLessEqual(self.clicks, 5)
 
+    def tooltip_of_start(self):
+        """Of _start, which nearly fills the third row."""
+        self.browser.find(".flame-canvas")
+        x, y = self.browser.run("""
+            const canvas = document.querySelector(".flame-canvas");
+            canvas.scrollIntoView();
+            const { left, top, width } = canvas.getBoundingClientRect();
+            return [Math.round(left + width / 4), Math.round(top) + 50]""")
+        for row_below in (20, 0):
+            self.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y + row_below})
+        self.browser.find_text(".flame-tooltip", "_start")
+        return self.browser.find(".flame-tooltip").text
+
+    def test_a_frame_of_a_diff_says_both_sides_the_change_and_how_sure_it_is(self):
+        self.clicks = 0
+        self.open("/diff", q='{service_name="postgres"}')
+        self.choose_option('select[aria-label="Compare two values of a label"]', "two values of load")
+        tooltip = self.tooltip_of_start()
+        self.assertRegex(tooltip, r"Change [+-]\d+\.\d+ points \(95 %: \S+ … \S+\), (beyond|within) noise")
+        sides = dict(re.findall(r"(Baseline|Comparison) (.*%)", tooltip))
+        self.assertNotEqual(sides["Baseline"], sides["Comparison"])
+        self.click("button", "Swap")
+        swapped = dict(re.findall(r"(Baseline|Comparison) (.*%)", self.tooltip_of_start()))
+        self.assertEqual(swapped, {"Baseline": sides["Comparison"], "Comparison": sides["Baseline"]})
+
 
 class LogIn(unittest.TestCase):
     def test_who_is_not_known_logs_in_and_is_back_where_the_link_led(self):

@@ -162,6 +162,14 @@ class Interactions(PageTest):
         self.assertNotIn("samples", self.detail() + self.browser.find(".flame-tooltip").text)
         self.assertEqual(self.asked_merges(), 1)
 
+    def test_below_a_zoomed_frame_shares_are_said_of_it_too(self):
+        self.hover(3, 0.1)
+        self.shows("json.encode", "66.67% of its caller")
+        self.assertNotIn("of the zoomed frame", self.detail())
+        self.click(2, 0.1)
+        self.hover(3, 0.1)
+        self.shows("json.encode", "40.00% of all", "66.67% of the zoomed frame")
+
     def test_shift_keeps_what_is_shown_wherever_the_pointer_goes(self):
         self.hover(2, 0.1)
         self.browser.find(".flame-tooltip")
