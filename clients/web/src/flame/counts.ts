@@ -2,7 +2,7 @@
 import { nameOf, OTHER, type FlameTree } from "./tree";
 
 /** The node of `other` with the same names from the root on as `node` of `tree`, or -1. */
-export function sameNode(tree: FlameTree, node: number, other: FlameTree): number {
+function sameNode(tree: FlameTree, node: number, other: FlameTree): number {
   const names: string[] = [];
   for (let i = node; i > 0; i = tree.parent[i]!) {
     names.push(nameOf(tree, i));

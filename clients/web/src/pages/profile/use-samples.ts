@@ -9,17 +9,10 @@ import { loadMerge } from "../../flame/load";
 import type { FlameTree } from "../../flame/tree";
 import { param } from "../../url";
 import type { Asked } from "./profile-cost";
+import { samplesType } from "./samples-type";
 
 // Twice what the picture has: the frames that are cut are not the same.
 const MAX_NODES = 32_768;
-
-/** The type of the same profiles that counts samples; undefined where there is none, or where `type` is the one. */
-export function samplesType(types: ProfileType[], type: string): string | undefined {
-  const [name, , , ...period] = type.split(":");
-  const isSibling = ({ ID }: ProfileType) => ID.split(":")[0] === name && ID.split(":").slice(3).join(":") === period.join(":");
-  const found = types.find((each) => each.sampleType === "samples" && each.sampleUnit === "count" && isSibling(each));
-  return found && found.ID !== type ? found.ID : undefined;
-}
 
 export function useSamples(asked: Asked | null, types: ProfileType[]): { counts?: FlameTree; want(): void } {
   const [wanted, setWanted] = useState("");
