@@ -60,7 +60,7 @@ export const askingEn = {
   },
   others: {
     frames: (n: string, share: string) => `${n} small frames, ${share} of what is shown, were summed by the server as “other”.`,
-    sum: (share: string, places: string) => `${share} of what is shown are small frames that the server summed as “other”, in ${places} places. How many frames they are is counted for the whole graph only.`,
+    sum: (share: string, places: string) => `${share} of what is shown are small frames that the server summed as “other”, in ${places === "1" ? "1 place" : `${places} places`}. How many frames they are is counted for the whole graph only.`,
     load: "Load them",
     loading: "They are being loaded",
   },

@@ -42,7 +42,7 @@ export const pagesEn = {
     title: (range: string) => `Single profiles, ${range}`,
     order: "Order",
     orders: { TIME: "newest first", DURATION: "longest first", TOTAL: "largest first" } as Record<string, string>,
-    count: (n: string) => `${n} profiles`,
+    count: (n: string) => (n === "1" ? "1 profile" : `${n} profiles`),
     facets: "Labels",
     labels: "Labels",
     client: "What the client said of itself",
