@@ -70,6 +70,32 @@ class Page(PageTest):
         self.browser.find(".flame canvas")
         self.assertNotIn("view", self.address()[1])
 
+    def services(self):
+        return [link.text for link in self.driver.find_elements("css selector", "tbody th a")]
+
+    def test_a_favourite_stands_first_until_it_is_none(self):
+        self.open()
+        self.assertEqual([name for name in self.services() if name != "hostile"], ["shop", "cart"])
+        self.browser.find_text("tbody tr", "cart").find_element("css selector", ".star").click()
+        self.browser.until(lambda: self.services()[0] == "cart", "the favourite in the first row")
+        self.open()
+        self.assertEqual(self.services()[0], "cart")
+        star = self.browser.find_text("tbody tr", "cart").find_element("css selector", ".star")
+        self.assertEqual(star.get_attribute("aria-pressed"), "true")
+        star.click()
+        self.browser.until(lambda: self.services()[0] == "shop", "the most expensive service in the first row")
+
+    def test_a_facet_narrows_the_list_of_profiles_and_counts_them(self):
+        self.open("/profiles")
+        self.assertEqual(self.browser.find(".figure").text, "3 profiles")
+        facet = self.browser.find_text(".facet", "shop-1")
+        self.assertIn("1", facet.text.split())
+        facet.click()
+        self.browser.settle()
+        self.assertEqual(self.params()["q"], '{pod="shop-1"}')
+        self.assertEqual(self.browser.find(".figure").text, "1 profile")
+        self.assertEqual(len(self.driver.find_elements("css selector", ".rows tbody tr")), 1)
+
     def test_a_selector_that_is_wrong_is_refused_with_the_words_of_the_server(self):
         self.open("/profile", q='{service_name=~"["}')
         self.assertIn("[", self.browser.find(".error").text)
