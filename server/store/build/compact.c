@@ -365,7 +365,7 @@ static enum hearth_status declare_cursor(struct hour *hour, const struct due *du
     /* Rows that a deletion hides are not copied. */
     if (due->has_tombstones) {
         (void)snprintf(tombstones, sizeof tombstones,
-                       " AND NOT EXISTS (SELECT FROM hearth_data.tombstone d WHERE d.service_id ="
+                       " AND NOT EXISTS (SELECT 1 FROM hearth_data.tombstone d WHERE d.service_id ="
                        " %" PRId32 " AND p.ts BETWEEN d.from_ts AND d.to_ts AND p.series_id = ANY"
                        " (d.series_ids))",
                        due->service_id);
@@ -449,7 +449,7 @@ static enum hearth_status raise_compacted(struct hearth_builder *builder, const 
                    "UPDATE hearth_data.roll_state SET compacted_to = %" PRId64
                    ", generation = generation + 1 WHERE service_id = %" PRId32
                    " AND compacted_to = %" PRId64 " AND built_to >= %" PRId64
-                   " AND NOT EXISTS (SELECT FROM hearth_data.profile_late l WHERE l.service_id ="
+                   " AND NOT EXISTS (SELECT 1 FROM hearth_data.profile_late l WHERE l.service_id ="
                    " %" PRId32 " AND l.ts < %" PRId64 ") RETURNING generation",
                    end_ns, due->service_id, due->compacted_to_ns, end_ns, due->service_id, end_ns);
 

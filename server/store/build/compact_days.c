@@ -101,7 +101,7 @@ static enum hearth_status has_rows(struct hearth_builder *builder, int32_t day, 
 {
     char leaf[64], sql[128];
     hearth_partition_name("profile", day, leaf);
-    (void)snprintf(sql, sizeof sql, "SELECT EXISTS (SELECT FROM %s)", leaf);
+    (void)snprintf(sql, sizeof sql, "SELECT EXISTS (SELECT 1 FROM %s)", leaf);
 
     return exec_for_bool(builder, sql, ret_has_rows, err);
 }

@@ -357,7 +357,7 @@ static enum hearth_status forget_service(struct hearth_erase_work *work, struct 
         sql, sizeof sql,
         "SAVEPOINT forget; DELETE FROM hearth_data.dict_chunk WHERE service_id = %" PRId32
         "; DELETE FROM hearth_data.roll_state WHERE service_id = %" PRId32
-        " AND NOT EXISTS (SELECT FROM hearth_data.tombstone WHERE service_id = %" PRId32 ")",
+        " AND NOT EXISTS (SELECT 1 FROM hearth_data.tombstone WHERE service_id = %" PRId32 ")",
         work->service_id, work->service_id, work->service_id);
     HEARTH_TRY(hearth_pg_script(&work->builder->pg, sql, NULL, err));
     HEARTH_TRY(query_has_rows(work, series_sql, &has_series, err));
@@ -378,7 +378,7 @@ static enum hearth_status delete_tombstone(struct hearth_erase_work *work, struc
 
     bool has_others;
     (void)snprintf(sql, sizeof sql,
-                   "SELECT FROM hearth_data.tombstone WHERE erasure_id = %" PRId64 " LIMIT 1",
+                   "SELECT 1 FROM hearth_data.tombstone WHERE erasure_id = %" PRId64 " LIMIT 1",
                    work->erasure_id);
     HEARTH_TRY(query_has_rows(work, sql, &has_others, err));
     if (has_others) {

@@ -42,10 +42,10 @@ static const char REACH_SQL[] =
     " held AS (SELECT t0, series_id, " HOUR " AS length FROM compacted UNION"
     " SELECT t0 / " DAY " * " DAY ", series_id, " DAY " FROM compacted)"
     " SELECT max(s.t0) FROM summed s WHERE s.t0 + s.length <= (SELECT end_ts FROM r)"
-    " AND NOT EXISTS (SELECT FROM held h WHERE h.t0 = s.t0 AND h.series_id = s.series_id"
+    " AND NOT EXISTS (SELECT 1 FROM held h WHERE h.t0 = s.t0 AND h.series_id = s.series_id"
     " AND h.length = s.length)"
     /* A deletion removes profiles first, blocks later. */
-    " AND NOT EXISTS (SELECT FROM hearth_data.tombstone t WHERE t.service_id = $1"
+    " AND NOT EXISTS (SELECT 1 FROM hearth_data.tombstone t WHERE t.service_id = $1"
     " AND t.from_ts < s.t0 + s.length AND t.to_ts >= s.t0 AND s.series_id = ANY (t.series_ids))"
     /* One probe of the index for each block. */
     " AND (SELECT true FROM hearth_data.profile p WHERE p.service_id = $1"

@@ -90,11 +90,11 @@ static enum hearth_status forget_state(struct hearth_builder *builder, int32_t s
         return HEARTH_OK;
     }
 
-    (void)snprintf(sql, sizeof sql,
-                   "DELETE FROM hearth_data.roll_state WHERE service_id = %" PRId32
-                   " AND NOT EXISTS (SELECT FROM hearth_data.tombstone WHERE service_id = %" PRId32
-                   ")",
-                   service_id, service_id);
+    (void)snprintf(
+        sql, sizeof sql,
+        "DELETE FROM hearth_data.roll_state WHERE service_id = %" PRId32
+        " AND NOT EXISTS (SELECT 1 FROM hearth_data.tombstone WHERE service_id = %" PRId32 ")",
+        service_id, service_id);
     HEARTH_TRY(hearth_builder_begin(builder, err));
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, NULL, NULL, err));
 

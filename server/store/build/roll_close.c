@@ -116,8 +116,7 @@ static enum hearth_status raise_in_transaction(struct hearth_builder *builder,
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO hearth_data.roll_state (service_id, watermark, built_to,"
                    " compacted_to, generation) SELECT service_id, %" PRId64 ", %" PRId64
-                   ", %" PRId64 ", 1 FROM unnest($1::int4[]) s (service_id) WHERE NOT EXISTS"
-                   " (SELECT FROM hearth_data.roll_state r WHERE r.service_id = s.service_id)"
+                   ", %" PRId64 ", 1 FROM unnest($1::int4[]) s (service_id)"
                    " ON CONFLICT (service_id) DO NOTHING",
                    target_ns, HEARTH_NEVER_NS, HEARTH_NEVER_NS);
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, services, NULL, NULL, NULL, err));
@@ -138,10 +137,11 @@ static enum hearth_status raise_of_services(struct hearth_builder *builder,
 {
     char sql[256];
     PGresult *result = NULL;
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT FROM unnest($1::int4[]) s (service_id) LEFT JOIN hearth_data.roll_state"
-                   " USING (service_id) WHERE watermark IS NULL OR watermark < %" PRId64 " LIMIT 1",
-                   target_ns);
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT 1 FROM unnest($1::int4[]) s (service_id) LEFT JOIN hearth_data.roll_state"
+        " USING (service_id) WHERE watermark IS NULL OR watermark < %" PRId64 " LIMIT 1",
+        target_ns);
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, services, NULL, &result, NULL, err));
     bool any = PQntuples(result) > 0;
     PQclear(result);

@@ -398,7 +398,7 @@ static enum hearth_status find_late_service(struct hearth_builder *builder, int3
     char sql[320];
     (void)snprintf(sql, sizeof sql,
                    "SELECT service_id FROM hearth_data.roll_state r WHERE service_id > %" PRId32
-                   " AND EXISTS (SELECT FROM hearth_data.profile_late l WHERE l.service_id ="
+                   " AND EXISTS (SELECT 1 FROM hearth_data.profile_late l WHERE l.service_id ="
                    " r.service_id AND l.ts < r.built_to) ORDER BY service_id LIMIT 1",
                    builder->fold_after);
 

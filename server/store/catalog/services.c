@@ -11,6 +11,8 @@
 #include "pg/store_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 /* The same as in catalog_insert.c: one writer at a time over all servers, which may not hang. */
 #define SQL_BEGIN                                            \
@@ -265,15 +267,28 @@ enum hearth_status hearth_services_without_spans(struct hearth_pg *pg, const int
 {
     assert(service_ids != NULL || n == 0);
 
-    struct hearth_pg_params params;
-    hearth_pg_params_init(&params, arena);
-    hearth_pg_param_i32_array(&params, service_ids, n);
-    const struct hearth_pg_query query = {
-        .sql = "SELECT u.service_id FROM unnest($1::int4[]) u (service_id) WHERE NOT EXISTS (SELECT"
-               " FROM hearth_data.span_group x WHERE x.service_id = u.service_id)",
-        .params = &params,
-        .type = &hearth_i32_rows,
-        .arena = arena};
+    int32_t *without = hearth_arena_array(arena, n, sizeof *without);
+    size_t n_without = 0;
+    if (without == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
 
-    return hearth_pg_select(pg, &query, ret, ret_n, ret_fault, err);
+    for (size_t i = 0; i < n; i++) {
+        char sql[96];
+        PGresult *result = NULL;
+        (void)snprintf(sql, sizeof sql,
+                       "SELECT 1 FROM hearth_data.span_group WHERE service_id = %" PRId32
+                       " LIMIT 1",
+                       service_ids[i]);
+        HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, &result, ret_fault, err));
+        if (PQntuples(result) == 0) {
+            without[n_without++] = service_ids[i];
+        }
+        PQclear(result);
+    }
+
+    *ret = without;
+    *ret_n = n_without;
+
+    return HEARTH_OK;
 }

@@ -4,7 +4,7 @@
  *
  * One script, one message:
  *
- *   BEGIN; INSERT ingest_batch (a row per service) RETURNING (the ingest lock, shared);
+ *   BEGIN; SELECT (the ingest lock, shared); INSERT ingest_batch (a row per service);
  *   SELECT watermarks; [INSERT push_id .. RETURNING;]
  *   [COPY dict_chunk leaf;]...  [COPY span_fresh;]  [COPY original;]  COPY profile leaf; [...]
  *   [COPY profile_late;]  COMMIT
@@ -93,11 +93,17 @@ struct hearth_batch {
     size_t n_copies;
     struct hearth_batch_mark *marks; /* of the last attempt, sorted by service; [n_dicts] */
     size_t n_marks;
-    int64_t at_ns;  /* time of push ids */
-    bool with_late; /* the script has the COPY of late rows */
-    bool in_doubt;  /* an attempt may have committed */
-    unsigned
-        n_results; /* of the last attempt, without COPYs; 2 or more: the batch rows were inserted */
+    int64_t at_ns;      /* time of push ids */
+    bool with_late;     /* the script has the COPY of late rows */
+    bool in_doubt;      /* an attempt may have committed */
+    unsigned n_results; /* of the last attempt, without COPYs: HEARTH_BATCH_CLAIMED and others */
+};
+
+/* Results of the script, by number: that of the INSERT of the batch rows, and its neighbours. */
+enum {
+    HEARTH_BATCH_LOCKED = 2,
+    HEARTH_BATCH_CLAIMED = 3, /* with so many results or more, the batch rows were inserted */
+    HEARTH_BATCH_WATERMARKS = 4,
 };
 
 /*

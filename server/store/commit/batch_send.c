@@ -8,12 +8,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* Results of a script that are not COPYs, by number. */
-enum {
-    RESULT_CLAIM = 2,
-    RESULT_WATERMARKS = 3,
-};
-
 /* ---- results ---- */
 
 /* Parse "01234567-89ab-...". */
@@ -227,15 +221,14 @@ static enum hearth_status run_batch_script(struct hearth_batch *batch, struct he
         batch->n_results += !is_copy;
         if (is_copy) {
             HEARTH_ASSERT(n_fed < batch->n_copies);
-        } else if (batch->n_results == RESULT_CLAIM) {
+        } else if (batch->n_results == HEARTH_BATCH_CLAIMED) {
             batch->in_doubt =
                 false; /* our rows were inserted, so no earlier attempt was committed */
-        } else if (PQresultStatus(result) == PGRES_TUPLES_OK) {
-            if (batch->n_results == RESULT_WATERMARKS) {
-                take_watermarks(batch, result);
-            } else {
-                take_new_ids(batch, result);
-            }
+        } else if (batch->n_results == HEARTH_BATCH_WATERMARKS) {
+            take_watermarks(batch, result);
+        } else if (batch->n_results > HEARTH_BATCH_WATERMARKS &&
+                   PQresultStatus(result) == PGRES_TUPLES_OK) {
+            take_new_ids(batch, result);
         }
         *ret_committed = strcmp(PQcmdStatus(result), "COMMIT") == 0;
         PQclear(result);
@@ -270,7 +263,7 @@ static enum hearth_status send_script_once(struct hearth_batch *batch, struct he
     }
 
     /* If the connection is still open, PostgreSQL has answered: an error rolled back. */
-    if (pg->conn != NULL && batch->n_results >= 2) {
+    if (pg->conn != NULL && batch->n_results >= HEARTH_BATCH_CLAIMED) {
         batch->in_doubt = false;
     }
 

@@ -208,7 +208,7 @@ static enum hearth_verdict judge_answered_error(struct hearth_committer *committ
         return HEARTH_VERDICT_FAILED;
     case HEARTH_PG_FAULT_UNIQUE:
         /* The database has other chunks under our names: it was restored to an earlier state. */
-        for (size_t i = 0; i < batch->n_dicts && batch->n_results >= 2; i++) {
+        for (size_t i = 0; i < batch->n_dicts && batch->n_results >= HEARTH_BATCH_CLAIMED; i++) {
             hearth_ingest_dict_retire(batch->dicts[i].dict);
         }
         return HEARTH_VERDICT_SPLIT;
@@ -245,8 +245,8 @@ static enum hearth_verdict judge_attempt(struct hearth_committer *committer,
                                          enum hearth_pg_fault fault, struct attempts *attempts,
                                          struct hearth_err *err)
 {
-    if (fault == HEARTH_PG_FAULT_UNIQUE && was_in_doubt && batch->n_results == 1 &&
-        await_standbys(committer, err) == HEARTH_OK) {
+    if (fault == HEARTH_PG_FAULT_UNIQUE && was_in_doubt &&
+        batch->n_results == HEARTH_BATCH_LOCKED && await_standbys(committer, err) == HEARTH_OK) {
         hearth_metric_add(HEARTH_M_BATCH_SETTLED, 1);
         return HEARTH_VERDICT_STORED;
     }

@@ -298,7 +298,7 @@ enum hearth_status hearth_store_has_span_groups(const struct hearth_scope *scope
 {
     size_t n;
     HEARTH_TRY(
-        hearth_store_run(scope, "SELECT FROM hearth_data.span_group LIMIT 1", NULL, &n, err));
+        hearth_store_run(scope, "SELECT 1 FROM hearth_data.span_group LIMIT 1", NULL, &n, err));
     *ret = n > 0;
 
     return HEARTH_OK;
@@ -386,9 +386,10 @@ static enum hearth_status set_instances(const struct hearth_scope *scope,
     HEARTH_TRY(hearth_store_select(
         scope,
         "SELECT u.at, g.instance FROM unnest($1::int4[], $2::int8[], $3::text[]) WITH ORDINALITY"
-        " u (service_id, segment_key, segment_id, at) CROSS JOIN LATERAL (SELECT instance FROM"
-        " hearth_data.span_group WHERE segment_key = u.segment_key AND service_id = u.service_id"
-        " AND segment_id = convert_to(u.segment_id, 'UTF8') LIMIT 1) g",
+        " u (service_id, segment_key, segment_id, at) JOIN hearth_data.span_group g ON "
+        "g.segment_key ="
+        " u.segment_key AND g.service_id = u.service_id AND g.segment_id ="
+        " convert_to(u.segment_id, 'UTF8')",
         &params, &segment_instance_rows, &instances, &n_instances, err));
 
     for (size_t i = 0; i < n_instances; i++) {

@@ -127,7 +127,7 @@ static enum hearth_status delete_states(struct agents_expiry *expiry,
 
     return hearth_pg_exec(expiry->pg,
                           "DELETE FROM hearth_data.roll_state r WHERE service_id = ANY ($1) AND NOT"
-                          " EXISTS (SELECT FROM hearth_data.tombstone t WHERE t.service_id ="
+                          " EXISTS (SELECT 1 FROM hearth_data.tombstone t WHERE t.service_id ="
                           " r.service_id)",
                           &params, NULL, NULL, NULL, err);
 }

@@ -408,10 +408,11 @@ static enum hearth_status read_segment_instances(struct fact_read *read, struct 
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, read->arena);
     hearth_pg_param_rows(&params, &segment_key_rows, segments, n);
-    query.sql = "SELECT u.service_id, u.segment_key, g.instance FROM unnest($1::int4[], $2::int8[])"
-                " u (service_id, segment_key) CROSS JOIN LATERAL (SELECT instance FROM"
-                " hearth_data.span_group WHERE segment_key = u.segment_key AND service_id ="
-                " u.service_id AND flags & 1 = 0 LIMIT 1) g";
+    query.sql =
+        "SELECT g.service_id, g.segment_key, min(g.instance) FROM unnest($1::int4[], $2::int8[])"
+        " u (service_id, segment_key) JOIN hearth_data.span_group g ON g.segment_key ="
+        " u.segment_key AND g.service_id = u.service_id WHERE g.flags & 1 = 0"
+        " GROUP BY g.service_id, g.segment_key";
     query.params = &params;
     query.type = &segment_instance_rows;
 
@@ -657,34 +658,27 @@ static const struct hearth_column run_columns[] = {
 static const struct hearth_row_type run_rows = HEARTH_ROW_TYPE(run_columns, struct run_row);
 
 /*
- * Requests of the instances while the task ran, by task, instance and endpoint, the most frequent
- * endpoint first. Groups with flag 1 (raw ids) are left out: agents do not see requests that only
- * OpenTelemetry saw. $1 to $6: rows of SQL_RUNS. By the index on (service_id, start_at).
+ * Requests of an instance while the task ran, by endpoint, the most frequent one first. Groups with
+ * flag 1 (raw ids) are left out: agents do not see requests that only OpenTelemetry saw. $1
+ * service, $2 instance, $3 from and $4 to in milliseconds. By the index on (service_id, start_at).
+ * A statement for each run, because the LIMIT is one of each run: a distributed table allows no
+ * LIMIT in a lateral query over parameters.
  */
 static const char SQL_REQUESTS[] =
-    "SELECT u.task_id, u.target, (g.endpoint = u.endpoint)::int4, g.endpoint, g.n, g.slowest FROM"
-    " unnest($1::text[], $2::text[], $3::int4[], $4::text[], $5::int8[], $6::int8[]) u (task_id,"
-    " target, service_id, endpoint, from_ms, to_ms) CROSS JOIN LATERAL"
-    " (SELECT r.endpoint, count(*) AS n, max(r.duration) / 1000000 AS slowest"
+    "SELECT r.endpoint, count(*) AS n, max(r.duration) / 1000000 AS slowest"
     " FROM (SELECT endpoint, duration FROM hearth_data.span_group WHERE flags & 1 = 0"
-    " AND service_id = u.service_id AND start_at >= u.from_ms * 1000000"
-    " AND start_at <= u.to_ms * 1000000 AND instance = u.target"
-    " LIMIT " MAX_REQUESTS ") r GROUP BY r.endpoint) g"
-    " ORDER BY u.task_id COLLATE \"C\", u.target COLLATE \"C\", g.n DESC, g.endpoint COLLATE \"C\"";
+    " AND service_id = $1 AND start_at >= $3 * 1000000 AND start_at <= $4 * 1000000 AND instance ="
+    " $2 LIMIT " MAX_REQUESTS ") r GROUP BY r.endpoint ORDER BY n DESC, r.endpoint COLLATE \"C\"";
 
 /* The requests of an instance to an endpoint. */
 struct request_row {
-    struct hearth_str task_id, target;
-    bool is_of_task; /* the endpoint is the task's */
     struct hearth_str endpoint;
     int64_t n, slowest_ms;
 };
 
 #define REQUEST(kind, member) HEARTH_COLUMN(kind, struct request_row, member)
-static const struct hearth_column request_columns[] = {
-    REQUEST(TEXT, task_id),  REQUEST(TEXT, target), REQUEST(BOOL, is_of_task),
-    REQUEST(TEXT, endpoint), REQUEST(I64, n),       REQUEST(I64, slowest_ms),
-};
+static const struct hearth_column request_columns[] = {REQUEST(TEXT, endpoint), REQUEST(I64, n),
+                                                       REQUEST(I64, slowest_ms)};
 static const struct hearth_row_type request_rows =
     HEARTH_ROW_TYPE(request_columns, struct request_row);
 
@@ -713,40 +707,53 @@ static void add_other_endpoint(struct hearth_task_target *target, struct hearth_
     target->others = join_names(&both[is_first], is_first ? 1 : 2, arena);
 }
 
-static enum hearth_status read_requests(struct fact_read *read, struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* Reads the requests of one run, if its instance is known as a target of the task. */
+static enum hearth_status read_requests_of_run(struct fact_read *read, struct hearth_pg *pg,
+                                               const struct run_row *run,
+                                               enum hearth_pg_fault *ret_fault,
+                                               struct hearth_err *err)
 {
-    struct run_row *runs;
-    struct request_row *rows;
-    size_t n_runs, n;
-    struct hearth_pg_query query = {SQL_RUNS, &read->params, &run_rows, read->cancel, read->arena};
-    HEARTH_TRY(hearth_pg_select(pg, &query, &runs, &n_runs, ret_fault, err));
-    if (n_runs == 0) {
+    size_t at = find_task(read, run->task_id);
+    struct hearth_task_target *target =
+        at == read->n ? NULL : find_target(&read->facts[at], run->target);
+    if (target == NULL) {
         return HEARTH_OK;
     }
 
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, read->arena);
-    hearth_pg_param_rows(&params, &run_rows, runs, n_runs);
-    query.sql = SQL_REQUESTS;
-    query.params = &params;
-    query.type = &request_rows;
+    hearth_pg_param_i32(&params, run->service_id);
+    hearth_pg_param_text(&params, run->target);
+    hearth_pg_param_i64(&params, run->from_ms);
+    hearth_pg_param_i64(&params, run->to_ms);
+    const struct hearth_pg_query query = {SQL_REQUESTS, &params, &request_rows, read->cancel,
+                                          read->arena};
+    struct request_row *rows;
+    size_t n;
     HEARTH_TRY(hearth_pg_select(pg, &query, &rows, &n, ret_fault, err));
 
     for (size_t i = 0; i < n; i++) {
-        size_t at = find_task(read, rows[i].task_id);
-        struct hearth_task_target *target =
-            at == read->n ? NULL : find_target(&read->facts[at], rows[i].target);
-        if (target == NULL) {
-            continue;
-        }
-
-        if (rows[i].is_of_task) {
+        if (hearth_str_eq(rows[i].endpoint, run->endpoint)) {
             target->n_requests = rows[i].n;
             target->slowest_ms = rows[i].slowest_ms;
         } else {
             add_other_endpoint(target, rows[i].endpoint, read->arena);
         }
+    }
+
+    return HEARTH_OK;
+}
+
+static enum hearth_status read_requests(struct fact_read *read, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct run_row *runs;
+    size_t n_runs;
+    const struct hearth_pg_query query = {SQL_RUNS, &read->params, &run_rows, read->cancel,
+                                          read->arena};
+    HEARTH_TRY(hearth_pg_select(pg, &query, &runs, &n_runs, ret_fault, err));
+    for (size_t i = 0; i < n_runs; i++) {
+        HEARTH_TRY(read_requests_of_run(read, pg, &runs[i], ret_fault, err));
     }
 
     return read->arena->refused ? HEARTH_FAIL_ARENA(err, read->arena) : HEARTH_OK;
