@@ -1,4 +1,4 @@
-"""selftest.py -- the lints of layers, rooms, functions and placement report breaches: each is given a small tree that has some."""
+"""selftest.py -- the lints of layers, rooms, functions, placement and statements report breaches: each is given some."""
 
 import pathlib
 import subprocess
@@ -6,6 +6,7 @@ import sys
 import tempfile
 import unittest
 
+import distributed
 import functions
 import layers
 import placement
@@ -231,6 +232,80 @@ class Placement(unittest.TestCase):
             with self.subTest(later=later):
                 self.assertEqual(self.complaints_about("-- a comment; with SET STORAGE\n" + later), ["sql/0024_b.sql: " + what])
         self.assertEqual(self.complaints_about("ALTER TABLE hearth_data.service ADD b int4 REFERENCES hearth_data.service;"), [])
+
+
+class Distributed(unittest.TestCase):
+    """Each rule reports a statement that breaks it, and accepts the way to write it."""
+
+    SETS = {"profile": "DATA", "roll_state": "DATA", "segment": "DATA", "service": "CATALOGUE"}
+    BROKEN = {
+        "SELECT without a column": (
+            "SELECT EXISTS (SELECT FROM hearth_data.profile)",
+            "SELECT EXISTS (SELECT 1 FROM hearth_data.profile)",
+        ),
+        "a volatile call in RETURNING": (
+            "INSERT INTO hearth_data.profile VALUES (1) RETURNING pg_advisory_xact_lock_shared(1)",
+            "INSERT INTO hearth_data.profile VALUES (1) RETURNING service_id, coalesce(ts, 0)",
+        ),
+        "a volatile call in SET": (
+            "UPDATE hearth_data.roll_state SET watermark = extract(epoch FROM clock_timestamp()) WHERE service_id = 1",
+            "UPDATE hearth_data.roll_state SET watermark = greatest(watermark, $1) WHERE service_id = 1",
+        ),
+        "a lateral query with LIMIT or OFFSET": (
+            "SELECT 1 FROM unnest($1) u (s) CROSS JOIN LATERAL (SELECT ts FROM hearth_data.profile WHERE service_id = u.s OFFSET 0) p",
+            "SELECT 1 FROM unnest($1) u (s) CROSS JOIN LATERAL (SELECT ts FROM hearth_data.profile WHERE service_id = 7"
+            " AND series_id = u.s OFFSET 0) p",
+        ),
+        "a row lock without service_id": (
+            "SELECT 1 FROM hearth_data.segment WHERE t0 < $1 FOR UPDATE SKIP LOCKED",
+            "SELECT 1 FROM hearth_data.segment WHERE service_id = $1 FOR UPDATE SKIP LOCKED",
+        ),
+        "ctid without service_id": (
+            "DELETE FROM hearth_data.profile WHERE ctid = ANY (ARRAY(SELECT ctid FROM hearth_data.profile LIMIT 9))",
+            "DELETE FROM hearth_data.profile WHERE service_id = 1 AND ctid = ANY ($1)",
+        ),
+        "a recursive query without service_id": (
+            "WITH RECURSIVE s AS (SELECT ts FROM hearth_data.profile UNION ALL SELECT ts + 1 FROM s) SELECT min(ts) FROM s",
+            "WITH RECURSIVE s AS (SELECT ts FROM hearth_data.profile WHERE service_id = 1 UNION ALL SELECT ts + 1 FROM s) SELECT 1 FROM s",
+        ),
+        "UNION ALL at the top": (
+            "SELECT ts FROM hearth_data.profile UNION ALL SELECT t0 FROM hearth_data.segment",
+            "SELECT * FROM (SELECT ts FROM hearth_data.profile UNION ALL SELECT t0 FROM hearth_data.segment) u",
+        ),
+        "NOT EXISTS of rows over parameters": (
+            "SELECT u.s FROM unnest($1::int4[]) u (s) WHERE NOT EXISTS (SELECT 1 FROM hearth_data.profile WHERE service_id = u.s)",
+            "DELETE FROM hearth_data.segment s WHERE service_id = 1 AND NOT EXISTS (SELECT 1 FROM hearth_data.profile p"
+            " WHERE p.service_id = s.service_id)",
+        ),
+        "MERGE": (
+            "MERGE INTO hearth_data.segment s USING (VALUES (1)) v (a) ON s.service_id = v.a WHEN MATCHED THEN DELETE",
+            "INSERT INTO hearth_data.segment VALUES (1) ON CONFLICT (service_id) DO UPDATE SET t0 = excluded.t0",
+        ),
+        "a change of service_id": (
+            "UPDATE hearth_data.segment SET t0 = 1, service_id = 2 WHERE service_id = 1",
+            "UPDATE hearth_data.segment SET t0 = 1 WHERE service_id = 2",
+        ),
+        "DETACH CONCURRENTLY": (
+            "ALTER TABLE hearth_data.profile DETACH PARTITION hearth_data.profile_20261120 CONCURRENTLY",
+            "ALTER TABLE hearth_data.profile DETACH PARTITION hearth_data.profile_20261120",
+        ),
+    }
+
+    def test_each_rule_has_a_statement_that_breaks_it(self):
+        self.assertEqual(set(distributed.rules("", self.SETS)), set(self.BROKEN))
+
+    def test_a_statement_breaks_the_rule_that_it_is_meant_to_break_and_no_other(self):
+        for rule, (broken, sound) in self.BROKEN.items():
+            with self.subTest(rule=rule):
+                self.assertEqual(distributed.breaches(broken, self.SETS), [rule])
+                self.assertEqual(distributed.breaches(sound, self.SETS), [])
+
+    def test_literals_comments_and_statements_over_the_catalogue_are_no_breaches(self):
+        for text in (
+            "SELECT 'SELECT FROM' FROM hearth_data.profile -- FOR UPDATE",
+            "SELECT EXISTS (SELECT FROM hearth_data.service) FOR UPDATE",
+        ):
+            self.assertEqual(distributed.breaches(text, self.SETS), [])
 
 
 if __name__ == "__main__":
