@@ -21,6 +21,7 @@
 #include "commit/ingest_dict.h"
 #include "housekeeping.h"
 #include "pg/clocks.h"
+#include "pg/layout.h"
 #include "pg/migrate.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
@@ -197,6 +198,9 @@ static enum hearth_status boot_once(struct hearth_store *store, struct hearth_pg
         HEARTH_TRY(hearth_migrate(pg, NULL, NULL, err));
     }
     HEARTH_TRY(hearth_lineage_check(&store->lineage, pg, err)); /* it has tables now */
+    bool is_distributed = false;
+    HEARTH_TRY(hearth_layout_read(pg, &is_distributed, err));
+    atomic_store(&store->is_distributed, is_distributed);
     HEARTH_TRY(hearth_wall_raise(store, pg, err));
     if (pg->read_only != NULL) {
         HEARTH_TRY(hearth_catalog_refresh(store->catalog, &store->boot_cancel, err));

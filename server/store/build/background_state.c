@@ -8,6 +8,7 @@
 #include "build/reach.h"
 #include "build/roll.h"
 #include "build/roll_states.h"
+#include "pg/layout.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/pg_rows.h"
@@ -231,7 +232,8 @@ static enum hearth_status read_lag(const struct state_read *read, struct hearth_
 /*
  * Sets oldest_profile_ns to the time of the day's first profile or segment; leaves it if the day
  * has neither. The statement skips from series to series: a leaf's index is by (series_id, ts), so
- * each first profile is one probe, and min(ts) alone would read the whole index.
+ * each first profile is one probe, and min(ts) alone would read the whole index. Distributed tables
+ * allow no such recursion: there the nodes read their indexes.
  */
 static enum hearth_status read_oldest_of_day(const struct state_read *read, int32_t day,
                                              struct hearth_err *err)
@@ -240,14 +242,22 @@ static enum hearth_status read_oldest_of_day(const struct state_read *read, int3
     char sql[1024], where[96];
     (void)snprintf(where, sizeof where, "BETWEEN %" PRId64 " AND %" PRId64, from_ns,
                    from_ns + HEARTH_NS_PER_DAY - 1);
-    (void)snprintf(sql, sizeof sql,
-                   "WITH RECURSIVE s AS ((SELECT series_id, ts FROM hearth_data.profile WHERE ts %s"
-                   " ORDER BY series_id, ts LIMIT 1) UNION ALL SELECT n.series_id, n.ts FROM s,"
-                   " LATERAL (SELECT series_id, ts FROM hearth_data.profile p WHERE ts %s AND"
-                   " p.series_id > s.series_id ORDER BY series_id, ts LIMIT 1) n)"
-                   " SELECT least((SELECT min(ts) FROM s), (SELECT min(t0) FROM"
-                   " hearth_data.segment WHERE t0 %s))",
-                   where, where, where);
+    if (hearth_layout_is_distributed(read->store)) {
+        (void)snprintf(sql, sizeof sql,
+                       "SELECT least((SELECT min(ts) FROM hearth_data.profile WHERE ts %s), (SELECT"
+                       " min(t0) FROM hearth_data.segment WHERE t0 %s))",
+                       where, where);
+    } else {
+        (void)snprintf(
+            sql, sizeof sql,
+            "WITH RECURSIVE s AS ((SELECT series_id, ts FROM hearth_data.profile WHERE ts %s"
+            " ORDER BY series_id, ts LIMIT 1) UNION ALL SELECT n.series_id, n.ts FROM s,"
+            " LATERAL (SELECT series_id, ts FROM hearth_data.profile p WHERE ts %s AND"
+            " p.series_id > s.series_id ORDER BY series_id, ts LIMIT 1) n)"
+            " SELECT least((SELECT min(ts) FROM s), (SELECT min(t0) FROM"
+            " hearth_data.segment WHERE t0 %s))",
+            where, where, where);
+    }
 
     PGresult *result = NULL;
     HEARTH_TRY(exec_state_sql(read, sql, &result, err));

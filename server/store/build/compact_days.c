@@ -20,7 +20,8 @@
 
 #define SEARCH_EACH_NS (60 * HEARTH_NS_PER_SEC)
 /* Readers of all days wait for the lock as well, so the wait (in ms) is short. */
-#define LOCK_SCRIPT "SET LOCAL lock_timeout = 40; LOCK TABLE %s IN ACCESS EXCLUSIVE MODE"
+#define LOCK_SCRIPT \
+    HEARTH_SQL_ON_NODES "SET LOCAL lock_timeout = 40; LOCK TABLE %s IN ACCESS EXCLUSIVE MODE"
 
 /* Runs a statement that returns one boolean. */
 static enum hearth_status exec_for_bool(struct hearth_builder *builder, const char *sql, bool *ret,

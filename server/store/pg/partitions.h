@@ -42,6 +42,12 @@ enum {
         HEARTH_LEAF_ROLL_10M | HEARTH_LEAF_ROLL_1H | HEARTH_LEAF_ROLL_1D | HEARTH_LEAF_HOUR_TOTALS,
 };
 
+/*
+ * Before SET LOCAL in a transaction over leaves: the setting holds on the nodes of distributed
+ * tables, too. Elsewhere it is a setting that nobody reads.
+ */
+#define HEARTH_SQL_ON_NODES "SET LOCAL citus.propagate_set_commands = 'local'; "
+
 /* Write "hearth_data.profile_20261120" for ("profile", day). */
 void hearth_partition_name(const char *parent, int32_t day, char out[64]);
 /* Return the first day of the month of `day`; *ret_next: the first day of the next month. */

@@ -7,7 +7,8 @@
  *   detach   CONCURRENTLY: PostgreSQL waits for the statements that began earlier and could still
  *            read the leaf, without a lock that other statements would queue up for. If it is
  *            interrupted, the leaf stays "pending", and must be finalized before any other leaf of
- *            that parent can be detached.
+ *            that parent can be detached. PostgreSQL 13 and distributed tables do not offer it:
+ *            there the lock is waited for a moment, again and again.
  *   drop
  *
  * A lock that conflicts with readers is waited for only a moment, because later readers queue up
@@ -17,6 +18,7 @@
  */
 #include "hearth/base/clock.h"
 
+#include "pg/layout.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
 
@@ -26,9 +28,9 @@
 #include <unistd.h>
 
 /* New readers of the leaf wait at most this long (40 ms) for our lock. */
-#define LOCK_SCRIPT "BEGIN; SET LOCAL lock_timeout = 40; "
+#define LOCK_SCRIPT "BEGIN; " HEARTH_SQL_ON_NODES "SET LOCAL lock_timeout = 40; "
 /* Readers do not wait for these locks; only the creation of another day's leaf does. */
-#define CALM_LOCK_SCRIPT   "BEGIN; SET LOCAL lock_timeout = 500; "
+#define CALM_LOCK_SCRIPT   "BEGIN; " HEARTH_SQL_ON_NODES "SET LOCAL lock_timeout = 500; "
 #define DETACH_PATIENCE_MS 8000
 #define LOCK_ATTEMPTS      4
 #define LOCK_PAUSE_US      50000
@@ -125,7 +127,8 @@ static enum hearth_status detach_leaf(const struct leaf_drop *drop, struct heart
     struct hearth_pg *pg = drop->pg;
     char sql[256];
 
-    if (PQserverVersion(pg->conn) < CONCURRENTLY_SINCE) {
+    if (PQserverVersion(pg->conn) < CONCURRENTLY_SINCE ||
+        hearth_layout_is_distributed(drop->store)) {
         (void)snprintf(sql, sizeof sql,
                        LOCK_SCRIPT "ALTER TABLE hearth_data.%s DETACH PARTITION %s; COMMIT",
                        drop->parent, drop->leaving);

@@ -169,6 +169,7 @@ struct hearth_store {
     struct hearth_poll_memo *poll_memo;
     struct hearth_disk disk;
     struct hearth_wall_role wall;
+    _Atomic bool is_distributed;    /* see pg/layout.h; set before ready */
     _Atomic int64_t clock_ahead_ns; /* see hearth_store_clock_ahead_ns */
     struct hearth_erase_progress erase;
     struct hearth_retention_progress retention;

@@ -4,6 +4,7 @@
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
 
+#include "pg/layout.h"
 #include "pg/session.h"
 #include "pg/store_state.h"
 
@@ -123,6 +124,16 @@ enum hearth_status hearth_wall_raise(struct hearth_store *store, struct hearth_p
         return HEARTH_OK;
     }
 
+    /* The role and the settings of a transaction do not reach the nodes. */
+    if (hearth_layout_is_distributed(store)) {
+        hearth_metric_set(HEARTH_M_ROW_LEVEL_SECURITY, 0);
+        return wanted != HEARTH_ROW_LEVEL_SECURITY_REQUIRE
+                   ? HEARTH_OK
+                   : HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
+                                 "row-level-security is required, but the data tables are "
+                                 "distributed, where it does not work");
+    }
+
     struct role_state role = {.name = ""};
     struct hearth_err reason = HEARTH_ERR_INIT;
     enum hearth_status status = HEARTH_UNAVAILABLE;
@@ -163,9 +174,11 @@ void hearth_wall_explain(struct hearth_store *store, char out[256])
     out[0] = '\0';
     if (store->options.row_level_security == HEARTH_ROW_LEVEL_SECURITY_AUTO &&
         !atomic_load(&store->wall.is_up)) {
-        (void)snprintf(out, 256,
-                       "tenants are not separated by row-level security: the database role may not "
-                       "create a role; see docs/how-to/external-postgresql.md");
+        (void)snprintf(out, 256, "tenants are not separated by row-level security: %s",
+                       hearth_layout_is_distributed(store)
+                           ? "the data tables are distributed; see docs/how-to/scale-out.md"
+                           : "the database role may not create a role; see "
+                             "docs/how-to/external-postgresql.md");
     }
 }
 

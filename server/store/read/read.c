@@ -13,6 +13,7 @@
 #include "hearth/model/block.h"
 #include "hearth/model/segment.h"
 
+#include "pg/layout.h"
 #include "pg/pg.h"
 #include "pg/session.h"
 #include "read/read_internal.h"
@@ -603,8 +604,9 @@ static enum hearth_status run_read(struct read *read, enum read_kind kind, struc
     read->arena.budget = read->rows.budget = read->plan->budget;
     read->ids.budget = read->val.budget = read->val0.budget = read->plan->budget;
 
-    enum hearth_status status =
-        hearth_read_statement_make(&read->statement, kind, read->plan, &read->arena, err);
+    enum hearth_status status = hearth_read_statement_make(
+        &read->statement, kind, read->plan, hearth_layout_is_distributed(read->scope->store),
+        &read->arena, err);
     if (status == HEARTH_OK) {
         status = read_services(read, err);
     }

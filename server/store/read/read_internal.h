@@ -84,12 +84,14 @@ void hearth_read_detail_conditions(struct hearth_buf *sql, const struct hearth_r
 void hearth_read_detail_hours(struct hearth_buf *sql, const struct hearth_read_detail *detail);
 
 /*
- * Make the statement of a plan with at least one leg. Branches and parameters in arena; the caller
+ * Make the statement of a plan with at least one leg, for tables that are distributed or not
+ * (pg/layout.h). Branches and parameters in arena; the caller
  * releases statement->sql, also after a failure. RESOURCE_EXHAUSTED: too many legs or columns.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_read_statement_make(struct read_statement *statement, enum read_kind kind,
                                               const struct hearth_read_plan *plan,
-                                              struct hearth_arena *arena, struct hearth_err *err);
+                                              bool is_distributed, struct hearth_arena *arena,
+                                              struct hearth_err *err);
 
 #endif

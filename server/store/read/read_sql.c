@@ -27,7 +27,8 @@
  *   index-only scan for totals.
  * - The other tables are keyed by service and series. With arrays for both, an index scan would
  *   search each pair. So several services are a nested loop with one service and its own series
- *   inside; OFFSET 0 prevents any other plan.
+ *   inside; OFFSET 0 prevents any other plan. Distributed tables allow no OFFSET there: the nodes
+ *   choose the plan.
  *
  * Each branch names service_id, so that the statement can be routed when the tables are
  * distributed. Rows have as few fields as possible: for each field of each row, libpq allocates
@@ -63,6 +64,7 @@ struct maker {
     struct read_statement *out;
     const struct hearth_read_plan *plan;
     struct hearth_arena *arena;
+    const char *fence; /* the end of a lateral query: it is planned as it stands */
     struct selection *selections;
     size_t n_selections;
     size_t *selection_of; /* [plan->n_legs] */
@@ -449,7 +451,7 @@ static void append_instants(struct maker *m, const struct read_branch *branch, s
                       " AND ts = w.instant",
                       table_of(branch->leg->source));
     append_detail(sql, branch->leg, detail);
-    hearth_buf_printf(sql, "%s OFFSET 0) r", group_of(m));
+    hearth_buf_printf(sql, "%s%s) r", group_of(m), m->fence);
 }
 
 static void append_branch(struct maker *m, const struct read_branch *branch, struct slice slice)
@@ -497,7 +499,7 @@ static void append_branch(struct maker *m, const struct read_branch *branch, str
     append_series_test(sql, leg, "h.lo", "h.hi", false);
     append_time_range(sql, leg);
     append_detail(sql, leg, detail);
-    hearth_buf_printf(sql, "%s OFFSET 0) r", group_of(m));
+    hearth_buf_printf(sql, "%s%s) r", group_of(m), m->fence);
 }
 
 /* Append the first branch: it defines the names and types of all fields. */
@@ -643,13 +645,15 @@ static bool add_read_params(struct maker *m)
 
 enum hearth_status hearth_read_statement_make(struct read_statement *statement, enum read_kind kind,
                                               const struct hearth_read_plan *plan,
-                                              struct hearth_arena *arena, struct hearth_err *err)
+                                              bool is_distributed, struct hearth_arena *arena,
+                                              struct hearth_err *err)
 {
     assert(plan->n_legs > 0 && plan->state != NULL);
 
     *statement = (struct read_statement){.kind = kind};
     hearth_buf_init(&statement->sql, SQL_LIMIT_BYTES);
-    struct maker m = {.out = statement, .plan = plan, .arena = arena};
+    struct maker m = {
+        .out = statement, .plan = plan, .arena = arena, .fence = is_distributed ? "" : " OFFSET 0"};
 
     /* Decide on slices and branches. */
     HEARTH_TRY(slice_hits(&m, err));
