@@ -12,6 +12,8 @@ enum hearth_command hearth_command_take(int *argc, char *const **argv)
     } commands[] = {
         {{"migrate", "--dry-run"}, HEARTH_COMMAND_MIGRATE_PLAN},
         {{"migrate", NULL}, HEARTH_COMMAND_MIGRATE},
+        {{"scale-out", "--dry-run"}, HEARTH_COMMAND_SCALE_OUT_PLAN},
+        {{"scale-out", NULL}, HEARTH_COMMAND_SCALE_OUT},
         {{"check-config", "--origin"}, HEARTH_COMMAND_CHECK_ORIGIN},
         {{"check-config", NULL}, HEARTH_COMMAND_CHECK_CONFIG},
     };
@@ -67,4 +69,35 @@ int hearth_command_migrate(const struct hearth_config *config, bool dry_run)
     }
 
     return dry_run && migrations.n > 0 ? 1 : 0;
+}
+
+static void print_scale_out_line(void *arg, const char *line)
+{
+    (void)arg;
+    (void)printf("%s\n", line);
+    (void)fflush(stdout); /* a table may take minutes */
+}
+
+int hearth_command_scale_out(const struct hearth_config *config, bool dry_run)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    size_t n = 0;
+
+    if (config->database_url == NULL) {
+        (void)fprintf(stderr, "hearthd: scale-out needs --database-url; the embedded database is "
+                              "one machine\n");
+        return 2;
+    }
+
+    if (hearth_store_scale_out(config->database_url, dry_run, print_scale_out_line, NULL, &n,
+                               &err) != HEARTH_OK) {
+        (void)fprintf(stderr, "hearthd: %s\n", err.msg);
+        return 1;
+    }
+
+    if (n == 0) {
+        (void)printf("all data tables are distributed\n");
+    }
+
+    return dry_run && n > 0 ? 1 : 0;
 }

@@ -1,9 +1,9 @@
 /*
- * commands.h -- what hearthd does instead of serving: `hearthd migrate`, `hearthd check-config`
- * (private to app).
+ * commands.h -- what hearthd does instead of serving: `hearthd migrate`, `hearthd scale-out`,
+ * `hearthd check-config` (private to app).
  *
- * Exit codes: 0; 1 if the database refuses, or with --dry-run if migrations are missing; 2 for
- * invalid options.
+ * Exit codes: 0; 1 if the database refuses, or with --dry-run if there is work to do; 2 for invalid
+ * options.
  */
 #ifndef HEARTH_APP_COMMANDS_H
 #define HEARTH_APP_COMMANDS_H
@@ -14,6 +14,8 @@ enum hearth_command {
     HEARTH_COMMAND_SERVE,
     HEARTH_COMMAND_MIGRATE,
     HEARTH_COMMAND_MIGRATE_PLAN,
+    HEARTH_COMMAND_SCALE_OUT,
+    HEARTH_COMMAND_SCALE_OUT_PLAN,
     HEARTH_COMMAND_CHECK_CONFIG,
     HEARTH_COMMAND_CHECK_ORIGIN, /* check-config --origin */
 };
@@ -26,5 +28,11 @@ enum hearth_command hearth_command_take(int *argc, char *const **argv);
  * a line for each. Returns the exit code.
  */
 int hearth_command_migrate(const struct hearth_config *config, bool dry_run);
+
+/*
+ * Distributes, or with `dry_run` plans to distribute, the data tables of database-url over the
+ * nodes of Citus. Prints a line for each table. Returns the exit code.
+ */
+int hearth_command_scale_out(const struct hearth_config *config, bool dry_run);
 
 #endif

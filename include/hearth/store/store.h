@@ -147,6 +147,22 @@ enum hearth_status hearth_store_migrate(const struct hearth_secret *url, bool dr
                                         hearth_store_migration_fn *on_each, void *arg,
                                         struct hearth_err *err);
 
+/* A line of progress or advice, without its end. */
+typedef void hearth_store_scale_out_fn(void *arg, const char *line);
+
+/*
+ * Distribute the data tables of the database of a URL over the nodes of Citus, by service; those
+ * that are distributed already are skipped. With `dry_run`, `on_line` only says what would move.
+ * *ret_n_tables: the tables that were, or would be, distributed. Blocks, and so do writers of a
+ * table while it moves. A run that was interrupted may be repeated. UNAVAILABLE: no connection;
+ * FAILED_PRECONDITION: no extension or no nodes, another schema, or a server that runs; INTERNAL:
+ * the nodes would have other rows (nothing is changed).
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_scale_out(const struct hearth_secret *url, bool dry_run,
+                                          hearth_store_scale_out_fn *on_line, void *arg,
+                                          size_t *ret_n_tables, struct hearth_err *err);
+
 /* ---- ingest ---- */
 
 /*
