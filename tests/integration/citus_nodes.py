@@ -1,0 +1,81 @@
+"""A coordinator and two workers of Citus on loopback; HEARTH_TEST_CITUS names the folder of their binaries (bin of a PostgreSQL)."""
+
+import os
+import socket
+import subprocess
+import sys
+
+from server import ROOT, Cluster, eventually, sql
+
+sys.path.insert(0, str(ROOT / "tests/lint"))
+import placement  # noqa: E402
+
+CITUS = os.environ.get("HEARTH_TEST_CITUS")
+WHY_NOT = "HEARTH_TEST_CITUS does not name the binaries of a PostgreSQL with Citus"
+DATA = [name for name, placed in placement.placement(ROOT).items() if placed == "DATA"]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Node(Cluster):
+    """One PostgreSQL with Citus. Nodes talk over loopback, because Citus knows nodes by host and port."""
+
+    def __init__(self):
+        self.port = free_port()
+        super().__init__(template=False)
+        sql(self.url(), "CREATE EXTENSION citus")
+
+    @staticmethod
+    def program(name):
+        return os.path.join(CITUS, name)
+
+    def start(self):
+        settings = {
+            "listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": self.directory,
+            "shared_buffers": "64MB", "shared_preload_libraries": "citus", "wal_level": "logical",
+            "max_prepared_transactions": 200, "citus.recover_2pc_interval": "1s", "fsync": "off",
+            "citus.multi_shard_modify_mode": "sequential", "citus.max_cached_conns_per_worker": 8,
+            "citus.shard_count": 8, "citus.node_conninfo": "sslmode=disable", "default_toast_compression": "lz4", "citus.enable_statistics_collection": "off",
+        }
+        options = [part for name, value in settings.items() for part in ("-c", "%s=%s" % (name, value))]
+        with open(os.path.join(self.directory, "log"), "ab") as log:
+            self.process = subprocess.Popen(
+                [self.program("postgres"), "-D", self.data, *options],
+                stdout=log, stderr=log, cwd="/", start_new_session=True, env={**os.environ, "HOME": self.directory}, **self.as_user,
+            )
+        eventually(self._answers, 60, what="PostgreSQL with Citus")
+
+    def _answers(self):
+        assert self.process.poll() is None, "PostgreSQL ended with %s" % self.process.returncode
+        try:
+            return sql(self.url(), "SELECT 1")
+        except AssertionError:
+            return None
+
+    def url(self, database="postgres"):
+        return "host=127.0.0.1 port=%d user=hearth dbname=%s" % (self.port, database)
+
+
+class Nodes:
+    """The coordinator and its workers."""
+
+    def __init__(self, n_workers=2):
+        self.coordinator = Node()
+        self.workers = [Node() for _ in range(n_workers)]
+        self.sql("SELECT citus_set_coordinator_host('127.0.0.1', %d)" % self.coordinator.port)
+        for worker in self.workers:
+            self.sql("SELECT citus_add_node('127.0.0.1', %d)" % worker.port)
+
+    def sql(self, text):
+        return sql(self.coordinator.url(), text)
+
+    def url(self):
+        return self.coordinator.url()
+
+    def stop(self):
+        for node in [self.coordinator, *self.workers]:
+            node.stop()
