@@ -1,4 +1,4 @@
-"""`hearthd migrate` and `hearthd check-config`: what operators run before they start a server."""
+"""`hearthd migrate`, `hearthd scale-out` and `hearthd check-config`: what operators run before they start a server."""
 
 import subprocess
 import threading
@@ -49,6 +49,19 @@ class Migrate(unittest.TestCase):
             code, out, err = hearthd("migrate", *option, "--database-url", self.url)
             self.assertEqual((code, out), (1, ""))
             self.assertIn('migration "9999_later.sql", which this hearthd does not know', err)
+
+    def test_scale_out_says_what_it_lacks_and_changes_nothing(self):
+        for option in ((), ("--dry-run",)):
+            code, out, err = hearthd("scale-out", *option, "--database-url", self.url)
+            self.assertEqual((code, out), (1, ""))
+            self.assertEqual(err, "hearthd: the schema is not that of this hearthd; run hearthd migrate first\n")
+        self.assertEqual(self.n_schemas(), 0)
+        hearthd("migrate", "--database-url", self.url)
+        code, out, err = hearthd("scale-out", "--database-url", self.url)
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("the database lacks the extension citus", err)
+        code, _, err = hearthd("scale-out")
+        self.assertEqual((code, err), (2, "hearthd: scale-out needs --database-url; the embedded database is one machine\n"))
 
     def test_a_table_that_is_in_use_is_not_blocked_by_the_wait_for_it(self):
         """As beside an older hearthd: a long query on the table, and short ones that come after it."""
