@@ -37,6 +37,7 @@ PLAIN_ONLY = (
     ("a lateral query with LIMIT or OFFSET", "SELECT * FROM (SELECT service_id, generation AS who",
      "read_sql.c: OFFSET 0 keeps PostgreSQL at a nested loop while a day's leaves are new"),
     ("DETACH CONCURRENTLY", "ALTER TABLE hearth_data.", "partitions_drop.c: detaches under a lock that it waits for only a moment"),
+    ("a volatile call in RETURNING", "INSERT INTO hearth_data.ingest_batch", "batch.c: spares a statement of each commit"),
     ("a recursive query without service_id", "WITH RECURSIVE s AS ((SELECT series_id, ts FROM hearth_data.profile",
      "background_state.c: reads the least time of all series instead"),
 )

@@ -5,6 +5,7 @@
 #include "hearth/codec/compress.h"
 
 #include "commit/ingest_dict.h"
+#include "pg/layout.h"
 #include "pg/partitions.h"
 #include "pg/store_state.h"
 #include "read/stored_rows.h"
@@ -216,13 +217,18 @@ static bool starts_service(const struct hearth_batch *batch, size_t i)
     return i == 0 || batch->dicts[i].service_id != batch->dicts[i - 1].service_id;
 }
 
-/* The lock is a statement of its own: a distributed table allows no volatile call in RETURNING. */
+/*
+ * Distributed tables allow no volatile call in RETURNING: there, the lock is a statement of its
+ * own. It would cost one PostgreSQL some 25 us of each commit.
+ */
+#define SQL_INGEST_LOCK "pg_advisory_xact_lock_shared(" HEARTH_LOCK_INGEST ");"
+
 static void write_claim(struct hearth_batch *batch)
 {
     struct hearth_buf *out = &batch->script;
+    hearth_buf_cstr(out, batch->is_distributed ? "BEGIN;SELECT " SQL_INGEST_LOCK : "BEGIN;");
     hearth_buf_cstr(out,
-                    "BEGIN;SELECT pg_advisory_xact_lock_shared(" HEARTH_LOCK_INGEST
-                    ");INSERT INTO hearth_data.ingest_batch (service_id, writer_id, seq) VALUES ");
+                    "INSERT INTO hearth_data.ingest_batch (service_id, writer_id, seq) VALUES ");
     for (size_t i = 0; i < batch->n_dicts; i++) {
         if (starts_service(batch, i)) {
             hearth_buf_printf(out, "%s(%" PRId32 ",%" PRId32 ",%" PRId64 ")", i == 0 ? "" : ",",
@@ -230,7 +236,7 @@ static void write_claim(struct hearth_batch *batch)
         }
     }
 
-    hearth_buf_byte(out, ';');
+    hearth_buf_cstr(out, batch->is_distributed ? ";" : " RETURNING " SQL_INGEST_LOCK);
     batch->n_claim_bytes = out->n;
 }
 
@@ -334,14 +340,17 @@ enum hearth_status hearth_batch_avoid_leaf(struct hearth_batch *batch, size_t da
 
 enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
                                        struct hearth_push_item *const *items, size_t n_items,
-                                       int32_t writer_id, int64_t seq, int64_t at_ns,
+                                       const struct hearth_store *store, int64_t seq, int64_t at_ns,
                                        int64_t late_below_ns, struct hearth_err *err)
 {
     assert(n_items > 0 && items != NULL);
 
     /* Allocate. */
-    *batch = (struct hearth_batch){
-        .writer_id = writer_id, .seq = seq, .n_items = n_items, .at_ns = at_ns};
+    *batch = (struct hearth_batch){.writer_id = store->batch_writer_id,
+                                   .seq = seq,
+                                   .n_items = n_items,
+                                   .at_ns = at_ns,
+                                   .is_distributed = hearth_layout_is_distributed(store)};
     hearth_arena_init(&batch->arena, 0);
     hearth_buf_init(&batch->script, 0);
     batch->items = hearth_arena_calloc(&batch->arena, n_items, sizeof batch->items[0]);

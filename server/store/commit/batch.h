@@ -4,7 +4,7 @@
  *
  * One script, one message:
  *
- *   BEGIN; SELECT (the ingest lock, shared); INSERT ingest_batch (a row per service);
+ *   BEGIN; INSERT ingest_batch (a row per service) RETURNING (the ingest lock, shared);
  *   SELECT watermarks; [INSERT push_id .. RETURNING;]
  *   [COPY dict_chunk leaf;]...  [COPY span_fresh;]  [COPY original;]  COPY profile leaf; [...]
  *   [COPY profile_late;]  COMMIT
@@ -93,13 +93,17 @@ struct hearth_batch {
     size_t n_copies;
     struct hearth_batch_mark *marks; /* of the last attempt, sorted by service; [n_dicts] */
     size_t n_marks;
-    int64_t at_ns;      /* time of push ids */
-    bool with_late;     /* the script has the COPY of late rows */
-    bool in_doubt;      /* an attempt may have committed */
-    unsigned n_results; /* of the last attempt, without COPYs: HEARTH_BATCH_CLAIMED and others */
+    int64_t at_ns;       /* time of push ids */
+    bool with_late;      /* the script has the COPY of late rows */
+    bool in_doubt;       /* an attempt may have committed */
+    bool is_distributed; /* the ingest lock is a statement before the INSERT: pg/layout.h */
+    unsigned n_results;  /* of the last attempt, without COPYs: HEARTH_BATCH_CLAIMED and others */
 };
 
-/* Results of the script, by number: that of the INSERT of the batch rows, and its neighbours. */
+/*
+ * Results of the script, by number. Where the ingest lock is no statement of its own, the count
+ * begins at 1.
+ */
 enum {
     HEARTH_BATCH_LOCKED = 2,
     HEARTH_BATCH_CLAIMED = 3, /* with so many results or more, the batch rows were inserted */
@@ -113,7 +117,7 @@ enum {
  */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_batch_encode(struct hearth_batch *batch, struct hearth_push_item *const *items,
-                    size_t n_items, int32_t writer_id, int64_t seq, int64_t at_ns,
+                    size_t n_items, const struct hearth_store *store, int64_t seq, int64_t at_ns,
                     int64_t late_below_ns, struct hearth_err *err);
 /* Return the leaves that days[day] needs: bits of HEARTH_LEAF_... */
 unsigned hearth_batch_leaves(const struct hearth_batch *batch, size_t day);
@@ -141,6 +145,12 @@ HEARTH_MUST_CHECK enum hearth_status hearth_batch_probe(struct hearth_batch *bat
                                                         struct hearth_err *err);
 
 /* ---- batch.c, for batch_send.c ---- */
+
+/* The number of results before the first one. */
+static inline unsigned hearth_batch_first_result(const struct hearth_batch *batch)
+{
+    return batch->is_distributed ? 0 : 1;
+}
 
 /* The rows of the day are copied into its leaf. */
 static inline bool hearth_batch_fills_leaf(const struct hearth_batch_day *day)

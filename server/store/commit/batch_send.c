@@ -244,7 +244,7 @@ static enum hearth_status send_script_once(struct hearth_batch *batch, struct he
                                            enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     bool committed = false;
-    batch->n_results = 0;
+    batch->n_results = hearth_batch_first_result(batch);
     enum hearth_status status = hearth_pg_script_send(pg, batch->script.p, ret_fault, err);
     if (status == HEARTH_OK) {
         status = run_batch_script(batch, pg, &committed, ret_fault, err);
@@ -333,7 +333,7 @@ enum hearth_status hearth_batch_probe(struct hearth_batch *batch, struct hearth_
     hearth_buf_init(&sql, 0);
     hearth_buf_append(&sql, batch->script.p, batch->n_claim_bytes);
     hearth_buf_append(&sql, "ROLLBACK", sizeof "ROLLBACK");
-    batch->n_results = 0;
+    batch->n_results = hearth_batch_first_result(batch);
     bool committed = false;
     enum hearth_status status;
     if (hearth_buf_failed(&sql)) {

@@ -105,7 +105,7 @@ static void store_items(struct hearth_committer *committer, struct hearth_push_i
     struct hearth_batch batch;
     enum hearth_verdict verdict = HEARTH_VERDICT_FAILED;
     enum hearth_status status =
-        hearth_batch_encode(&batch, items, n, all->store->batch_writer_id, take_seq(committer),
+        hearth_batch_encode(&batch, items, n, all->store, take_seq(committer),
                             hearth_clock_wall_ns(), committer->watermark_ns, &err);
 
     if (status != HEARTH_OK) {
