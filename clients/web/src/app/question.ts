@@ -4,6 +4,7 @@ import { call, refreshes } from "../api/connect";
 import { useAnswer, type Answer } from "../api/use-answer";
 import { isRelative, resolveRange, type Range, type Span } from "../time";
 import { change, param, shownPage, type Page } from "../url";
+import { preferredType } from "./preferred-type";
 import { language, texts } from "./settings";
 
 export interface ProfileType {
@@ -73,13 +74,10 @@ export function useProfileTypes(): Answer<ProfileType[]> {
   });
 }
 
-// The type of the address, or what most people want to see first: processor time.
+// The type of the address; without one, the preferred one.
 export function chooseType(types: ProfileType[]): ProfileType | undefined {
   const wanted = param("type");
-  return (
-    types.find((type) => type.ID === wanted) ??
-    (wanted ? undefined : (types.find((type) => type.name === "process_cpu" && type.sampleType === "cpu") ?? types[0]))
-  );
+  return wanted ? types.find((type) => type.ID === wanted) : preferredType(types);
 }
 
 // "process_cpu cpu" of an id with five parts, and the unit of its values.

@@ -1,0 +1,20 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { preferredType } from "../src/app/preferred-type";
+
+const typed = (...ids: string[]) => ids.map((ID) => ({ ID }));
+
+test("processor time is shown first, also where another client counts samples under its name", () => {
+  const types = typed("memory:alloc_space:bytes:space:bytes", "process_cpu:cpu:count:cpu:count", "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+  assert.equal(preferredType(types)?.ID, "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+});
+
+test("processor time of Node is shown before what sorts first", () => {
+  const types = typed("memory:inuse_space:bytes:space:bytes", "wall:cpu:nanoseconds:wall:nanoseconds");
+  assert.equal(preferredType(types)?.ID, "wall:cpu:nanoseconds:wall:nanoseconds");
+});
+
+test("without processor time the first type is shown", () => {
+  assert.equal(preferredType(typed("goroutine:goroutine:count:goroutine:count"))?.ID, "goroutine:goroutine:count:goroutine:count");
+  assert.equal(preferredType([]), undefined);
+});
