@@ -123,6 +123,7 @@ class Administration(unittest.TestCase):
         tables = self.rpc("hearth.v1.AdminService/Status", {})["tables"]
         self.open("/admin", part="retention")
         body = self.seen.find_text("section:not(:has(section))", "Tables of all tenants").find_element("css selector", "tbody")
+        self.seen.find_text("tbody tr", "smaller tables")
         rows = [[cell.text for cell in row.find_elements("css selector", "th, td")] for row in body.find_elements("css selector", "tr")]
         bars = self.seen.run("return [...arguments[0].querySelectorAll('.bar-cell')].map((cell) => parseFloat(cell.style.backgroundSize))", body)
         self.assertEqual(rows[-1][0], "%d smaller tables" % (len(tables) - 12))

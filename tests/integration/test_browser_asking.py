@@ -124,7 +124,7 @@ class Asking(PageTest):
         self.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ENTER)
         self.page.until(lambda: self.address()[1].get("zoom"), "a zoom in the address")
         zoom = self.address()[1]["zoom"]
-        self.page.find_text(".others", "places").find_element("css selector", "button").click()
+        self.page.find_text(".others", "the server summed").find_element("css selector", "button").click()
         self.until_address(full=zoom, zoom="")
 
     def test_groups_beyond_eight_become_others_and_a_line_narrows(self):
