@@ -92,16 +92,18 @@ def recording():
     if not RECORDER:
         return {}
     path = pathlib.Path(RECORDER).parent / "statements" / pathlib.Path(sys.argv[-1]).stem
-    if path not in recorded:
-        path.parent.mkdir(exist_ok=True)
-        path.unlink(missing_ok=True)
-        path.touch()
-        os.chmod(path, 0o666)  # for a hearthd of another user
-        recorded.add(path)
+    with recorded_lock:  # servers may start side by side
+        if path not in recorded:
+            path.parent.mkdir(exist_ok=True)
+            path.unlink(missing_ok=True)
+            path.touch()
+            os.chmod(path, 0o666)  # for a hearthd of another user
+            recorded.add(path)
     return {"LD_PRELOAD": RECORDER, "STATEMENTS_FILE": str(path)}
 
 
 recorded = set()
+recorded_lock = threading.Lock()
 
 
 def now_ms():
