@@ -9,6 +9,7 @@ import unittest
 import prometheus
 import schema_dump
 from citus_nodes import CITUS, DATA, WHY_NOT, Nodes
+from pprof import Profile
 from questions import CPU, QUERIER
 from server import HEARTHD, Cluster, RpcError, Server, eventually, now_ms, server_environment
 
@@ -106,6 +107,19 @@ class Citus(unittest.TestCase):
         on_plain, on_nodes = (eventually(lambda: measured(server) or None, 90, what="sizes") for server in servers)
         self.assertGreater(on_nodes, on_plain / 2)
 
+    def say_how_far_roll_ups_are_behind(self):
+        """Without a builder: the age of the bucket in which the first profile of a new service lies."""
+        told = []
+        for one in (self.plain, self.nodes):
+            server = Server(*schema_dump.QUICK, "--builder=false", database_url=one.url())
+            for minutes in (150, 140):
+                profile = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - minutes * 60_000) * 1_000_000).add(["main"], [1])
+                server.push(profile.encode(), {"__name__": "process_cpu", "service_name": "new"})
+            told.append(int(server.connect("hearth.v1.AdminService/Status", {})["lagMs"]) / 60_000)
+            server.stop()
+        for minutes in told:
+            self.assertTrue(139 <= minutes <= 152, told)
+
     def lose_a_worker(self, servers):
         """Services of the other worker answer as before, the others say why not; all answer when it is back."""
         def answer(server, service):
@@ -145,6 +159,7 @@ class Citus(unittest.TestCase):
         self.lose_a_worker(servers)
         for server in servers:
             server.stop()
+        self.say_how_far_roll_ups_are_behind()
         self.refuse_required_separation_of_tenants()
 
 

@@ -38,6 +38,10 @@ PLAIN_ONLY = (
      "read_sql.c: OFFSET 0 keeps PostgreSQL at a nested loop while a day's leaves are new"),
     ("DETACH CONCURRENTLY", "ALTER TABLE hearth_data.", "partitions_drop.c: detaches under a lock that it waits for only a moment"),
     ("a volatile call in RETURNING", "INSERT INTO hearth_data.ingest_batch", "batch.c: spares a statement of each commit"),
+    ("a lateral query with LIMIT or OFFSET", "SELECT coalesce(min(coalesce(first,",
+     "background_state.c: a probe of the index for each series spares the hour of the services"),
+    ("a lateral query with LIMIT or OFFSET", "WITH RECURSIVE s AS ((SELECT series_id, ts FROM hearth_data.profile",
+     "background_state.c: reads the least time of all series instead"),
     ("a recursive query without service_id", "WITH RECURSIVE s AS ((SELECT series_id, ts FROM hearth_data.profile",
      "background_state.c: reads the least time of all series instead"),
 )

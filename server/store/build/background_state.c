@@ -122,26 +122,63 @@ static enum hearth_status list_due(const struct state_read *read, int64_t due_ns
     return hearth_pg_select(read->pg, &query, ret, ret_n, read->ret_fault, err);
 }
 
+/* Services, and an hour in which they have series. */
+struct hour_services {
+    int32_t hour;
+    int32_t *v;
+    size_t n;
+};
+
 /*
- * Finds the time of the first profile of services $1 in an hour, by a probe of profile_series_ts
- * for each of their series; the begin of the hour if one of them has no rows there any more.
+ * The same as find_first_of_hour where the nodes of Citus hold the profiles: they read the hour of
+ * each service, because probes by LATERAL are not allowed on distributed tables.
  */
-static enum hearth_status find_first_of_hour(const struct state_read *read, int32_t hour,
-                                             struct hearth_pg_params *services, int64_t *ret_ns,
+static enum hearth_status find_first_on_nodes(const struct state_read *read,
+                                              const struct hour_services *services, int64_t *ret_ns,
+                                              struct hearth_err *err)
+{
+    int64_t from_ns = services->hour * HEARTH_NS_PER_HOUR;
+    char sql[320];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*)::int8, min(first)::int8 FROM (SELECT min(ts) AS first FROM"
+                   " hearth_data.profile WHERE service_id = ANY ($1) AND ts >= %" PRId64
+                   " AND ts < %" PRId64 " GROUP BY service_id) s",
+                   from_ns, from_ns + HEARTH_NS_PER_HOUR);
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, read->arena);
+    hearth_pg_param_i32_array(&params, services->v, services->n);
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(read->pg, sql, &params, NULL, &result, read->ret_fault, err));
+    bool have_all = (size_t)hearth_pg_i64(result, 0, 0) == services->n;
+    *ret_ns = have_all ? hearth_pg_i64(result, 0, 1) : from_ns;
+    PQclear(result);
+
+    return HEARTH_OK;
+}
+
+/*
+ * Finds the time of the first profile of services in an hour, by a probe of profile_series_ts for
+ * each of their series; the begin of the hour if one of them has no rows there any more.
+ */
+static enum hearth_status find_first_of_hour(const struct state_read *read,
+                                             const struct hour_services *services, int64_t *ret_ns,
                                              struct hearth_err *err)
 {
     char sql[512];
+    struct hearth_pg_params service_params;
+    hearth_pg_params_init(&service_params, read->arena);
+    hearth_pg_param_i32_array(&service_params, services->v, services->n);
     (void)snprintf(sql, sizeof sql,
                    "SELECT service_id, series_id FROM hearth_data.series_hour WHERE service_id ="
                    " ANY ($1) AND hour = %" PRId32,
-                   hour);
+                   services->hour);
     struct hearth_pg_query query = {
-        .sql = sql, .params = services, .type = &series_rows, .arena = read->arena};
+        .sql = sql, .params = &service_params, .type = &series_rows, .arena = read->arena};
     struct hour_series *series = NULL;
     size_t n = 0;
     HEARTH_TRY(hearth_pg_select(read->pg, &query, &series, &n, read->ret_fault, err));
 
-    int64_t from_ns = hour * HEARTH_NS_PER_HOUR;
+    int64_t from_ns = services->hour * HEARTH_NS_PER_HOUR;
     (void)snprintf(
         sql, sizeof sql,
         "SELECT coalesce(min(coalesce(first, %" PRId64 ")), %" PRId64 ") FROM (SELECT"
@@ -186,23 +223,22 @@ static enum hearth_status find_oldest_due(const struct state_read *read,
     }
 
     /* The services that were built to a time before it. */
-    int32_t *services = hearth_arena_array(read->arena, n, sizeof *services);
-    size_t n_services = 0;
-    if (services == NULL) {
+    struct hour_services services = {.hour = first_hour,
+                                     .v = hearth_arena_array(read->arena, n, sizeof services.v[0])};
+    if (services.v == NULL) {
         return HEARTH_FAIL_ARENA(err, read->arena);
     }
 
     for (size_t i = 0; i < n; i++) {
         if (due[i].hour == first_hour && due[i].built_to_ns < first_hour * HEARTH_NS_PER_HOUR) {
-            services[n_services++] = due[i].service_id;
+            services.v[services.n++] = due[i].service_id;
         }
     }
 
-    struct hearth_pg_params params;
-    hearth_pg_params_init(&params, read->arena);
-    hearth_pg_param_i32_array(&params, services, n_services);
     int64_t first_ns;
-    HEARTH_TRY(find_first_of_hour(read, first_hour, &params, &first_ns, err));
+    HEARTH_TRY(hearth_layout_is_distributed(read->store)
+                   ? find_first_on_nodes(read, &services, &first_ns, err)
+                   : find_first_of_hour(read, &services, &first_ns, err));
     *ret_ns = first_ns < *ret_ns ? first_ns : *ret_ns;
 
     return HEARTH_OK;
