@@ -107,6 +107,7 @@ class Administration(unittest.TestCase):
             env=server_environment({"HEARTH_URL": "http://" + self.hearth.address, "HEARTH_TOKEN": self.hearth.root})).stdout
 
         self.open("/admin", part="retention")
+        self.seen.find_text("tbody tr", "disk-large")
         table = self.seen.find_text("section:not(:has(section))", "Disk by service").find_element("css selector", "tbody")
         rows = [[cell.text for cell in row.find_elements("css selector", "th, td")] for row in table.find_elements("css selector", "tr")]
         self.assertEqual([row[0] for row in rows], services)
@@ -122,8 +123,8 @@ class Administration(unittest.TestCase):
     def test_every_bar_of_the_disk_has_a_name_and_the_length_of_its_share(self):
         tables = self.rpc("hearth.v1.AdminService/Status", {})["tables"]
         self.open("/admin", part="retention")
-        body = self.seen.find_text("section:not(:has(section))", "Tables of all tenants").find_element("css selector", "tbody")
         self.seen.find_text("tbody tr", "smaller tables")
+        body = self.seen.find_text("section:not(:has(section))", "Tables of all tenants").find_element("css selector", "tbody")
         rows = [[cell.text for cell in row.find_elements("css selector", "th, td")] for row in body.find_elements("css selector", "tr")]
         bars = self.seen.run("return [...arguments[0].querySelectorAll('.bar-cell')].map((cell) => parseFloat(cell.style.backgroundSize))", body)
         self.assertEqual(rows[-1][0], "%d smaller tables" % (len(tables) - 12))

@@ -148,6 +148,7 @@ class Comparing(PageTest):
         self.browser.driver.back()
         self.browser.find(".flame-height")
         self.browser.until(lambda: self.seen(".flame-height")[0].size["height"] >= 100, "its boxes")
+        self.browser.settle()  # what is above it may still move it
         self.point_at(0, 2)
         ActionChains(self.browser.driver).context_click().perform()
         self.browser.find_text(".menu button", "Show its history").click()
