@@ -275,7 +275,8 @@ static enum cli_exit wrong_option(const struct cli_command *command, const struc
     return end_usage(&out);
 }
 
-/* The first command after `from` of a group that ends in a word; cli_n_commands: there is none. */
+/* Finds the first command of a group, from index `from` on, whose last word is `word`. Returns
+ * cli_n_commands if no command matches. */
 static size_t find_grouped(const char *word, size_t from)
 {
     for (; from < cli_n_commands; from++) {

@@ -53,7 +53,7 @@ class IdleMemory(unittest.TestCase):
             return kept() > 10_000
 
         eventually(keeps_some, 30, what="memory kept for the next push")
-        # Seldom: a question for metrics is work, too.
+        # Rarely, because reading the metrics is work as well.
         eventually(lambda: kept() == 0, 60, pause=3, what="the memory of the push given back")
 
 

@@ -105,7 +105,7 @@ test("the command line is offered only where it means the same", () => {
   assert.equal(command({ ...row("FUNCTION", "f"), functions: ["g"] }), null);
 });
 
-test("who asks for one parameter is told of that one only", () => {
+test("a reader of one parameter is notified only when that parameter changes", () => {
   const seen: string[] = [];
   const stop = effect(() => {
     seen.push(`${shownPage.value} ${param("q", "{}")}`);

@@ -124,8 +124,8 @@ void hearth_config_print(const struct hearth_config *config, struct hearth_buf *
 void hearth_config_print_set(const struct hearth_config *config, struct hearth_buf *out);
 /*
  * Append on one line the options whose values differ between `now`, which is in effect, and `next`:
- * first those that a reload applies, then those that need a restart; nothing if there are none.
- * Secrets are masked.
+ * first those that a reload applies, then those that need a restart. Appends nothing if all values
+ * are equal. Secrets are masked.
  */
 void hearth_config_write_differences(const struct hearth_config *now,
                                      const struct hearth_config *next, struct hearth_buf *out);

@@ -154,7 +154,7 @@ struct hearth_push_series {
     size_t n_samples;
 };
 
-/* A push that was spooled, and comes again. Its series have no hints. */
+/* A push that is read back from the spool. Its series have no hints. */
 struct hearth_push_replay {
     int64_t received_ns; /* when it came; its times are judged as of then */
     /* With the number of the profile, the id of each that has none of its own. */

@@ -20,8 +20,8 @@
  * labels, bytes as sent, bytes). A profile refers to a file before it.
  *
  * Checked: seal and hash, every length and index, and that nothing is left over. A record whose
- * header is right says where the next one begins, even if its body is damaged. Bytes of a client
- * that look like a header are none: only who has the key can seal them.
+ * header is right says where the next one begins, even if its body is damaged. A client cannot
+ * forge a header inside the bytes that it sends, because sealing a header takes the key.
  *
  * Limits:    HEARTH_SPOOL_MAX_BODY. Decoded arrays take at most about 30 times the body.
  * Ownership: decoded texts borrow from the body; arrays live in the arena.

@@ -27,7 +27,7 @@ struct time_bucket {
 struct bucket_group {
     struct time_bucket first;   /* the bucket whose value came first, ... */
     int64_t first_b;            /* ... its number + 1; 0: no points */
-    struct time_bucket **pages; /* [n_pages], of all other buckets; NULL: there are none */
+    struct time_bucket **pages; /* [n_pages]: all other buckets; may be NULL */
     int64_t sum;
     size_t n_points;
 };

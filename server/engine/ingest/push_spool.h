@@ -12,8 +12,8 @@ HEARTH_MUST_CHECK bool hearth_push_spool_job(struct hearth_push_job *job,
                                              const struct hearth_stack_keys *keys,
                                              struct hearth_str name);
 /*
- * Hand the record over if there is one; then hearth_push_end_spooled is called later. False: there
- * is none, or it was not taken and its profiles have failed.
+ * Hand the record over if there is one; then hearth_push_end_spooled is called later. Returns false
+ * if the push has no record, or if the spool refused it, which fails its profiles.
  */
 HEARTH_MUST_CHECK bool hearth_push_hand_to_spool(struct hearth_push_state *state);
 /* End a push whose record is on the disk, or could not be written (ingest.c). */

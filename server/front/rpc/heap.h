@@ -20,7 +20,7 @@ struct hearth_ingest;
 
 /* Zeroed, but for `ingest`: a new one. */
 struct hearth_heap {
-    struct hearth_ingest *ingest; /* its idle memory is given back, too; NULL: there is none */
+    struct hearth_ingest *ingest; /* its idle memory is given back as well; may be NULL */
     int64_t trim_mono_ns;         /* earliest time of the next trim that *garbage asks for */
     int64_t look_mono_ns;         /* time of the next check of the resident memory */
     size_t kept_bytes;            /* free and resident after the last trim, or less */

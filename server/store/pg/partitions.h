@@ -44,7 +44,7 @@ enum {
 
 /*
  * Before SET LOCAL in a transaction over leaves: the setting holds on the nodes of distributed
- * tables, too. Elsewhere it is a setting that nobody reads.
+ * tables, too. On plain tables the setting has no effect.
  */
 #define HEARTH_SQL_ON_NODES "SET LOCAL citus.propagate_set_commands = 'local'; "
 
