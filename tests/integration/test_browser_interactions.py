@@ -28,6 +28,8 @@ class Interactions(PageTest):
         for stack, seconds in STACKS.items():
             made.add(stack.split(";"), [seconds * 100_000_000])
             counted.add(stack.split(";"), [7 * seconds, seconds * 100_000_000])
+        loads = made.samples[1][0]
+        loads[0] += ("/usr/bin/shop",)  # the binary of db.load; pprof.py makes its build id
         server.push(made.encode(), {"__name__": "process_cpu", "service_name": "shop"})
         server.push(counted.encode(), {"__name__": "wall", "service_name": "shop"})
         cls.driver.execute_cdp_cmd(
@@ -265,6 +267,9 @@ class Interactions(PageTest):
         self.shows("json.encode", "json, Go", "json.encode.c:1")
         self.hover(3, 0.5)
         self.shows("db.load", "db.load.c:1")
+        tooltip = self.browser.find(".flame-tooltip").text
+        for fact in ("db.load.c:1", "/usr/bin/shop", "build id id of /usr/bin/shop"):
+            self.assertIn(fact, tooltip.splitlines())
 
     def test_the_menu_leads_to_lines_and_traces_of_the_function(self):
         focused = "return document.activeElement.textContent"

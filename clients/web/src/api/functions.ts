@@ -142,12 +142,19 @@ export interface Line {
   total?: string;
   file?: string;
   mapping?: string;
+  buildId?: string;
 }
 
 /** "json.go:31", or what is known of it; empty: nothing. */
 export function placeOf({ file, mapping = "", line = "0" }: Line): string {
   const place = file || mapping;
   return place !== "" && Number(line) > 0 ? `${place}:${line}` : place;
+}
+
+/** Where a line is written, then the binary and its build id, as far as they are known. */
+export function placesOf(line: Line, sayBuildId: (id: string) => string): string[] {
+  const { file = "", mapping = "", buildId = "" } = line;
+  return [placeOf(line), file && mapping, buildId && sayBuildId(buildId)].filter((part) => part !== "");
 }
 
 export interface Lines {

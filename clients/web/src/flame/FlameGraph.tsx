@@ -50,6 +50,8 @@ interface Props {
   isStableOrder?: boolean;
   /** What the page knows about the frame under the pointer besides its numbers, at the end of the detail line. */
   detail?: ComponentChildren;
+  /** Where the function under the pointer is written, for the tooltip. */
+  places?: readonly string[];
   /** For pictures that share the pointer: a function to outline, and a frame to describe while none is pointed at here. */
   outlined?: string | null;
   described?: number | null;
@@ -153,6 +155,7 @@ export function FlameGraph(props: Props) {
         label={label}
         texts={texts}
         counts={counts}
+        places={props.places}
         onWidth={setWidth}
         onHover={hover}
         onZoom={zoomTo}

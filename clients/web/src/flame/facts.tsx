@@ -87,14 +87,14 @@ export function DetailLine(props: Props & { detail?: ComponentChildren }) {
   );
 }
 
-export function Tooltip(props: Props & { x: number; y: number }) {
+export function Tooltip(props: Props & { places?: readonly string[]; x: number; y: number }) {
   const { name, facts } = factsOf(props);
   return (
     <div class="flame-tooltip" aria-hidden="true" style={{ left: `${props.x}px`, top: `${props.y}px` }}>
       <div class="flame-tooltip-name">
         <bdi>{name}</bdi>
       </div>
-      {facts.map((fact) => (
+      {[...facts, ...(props.places ?? [])].map((fact) => (
         <div key={fact}>{fact}</div>
       ))}
     </div>

@@ -31,6 +31,7 @@ interface Props {
   texts: FlameTexts;
   /** Tells how many samples a frame had. */
   counts?: FlameTree;
+  places?: readonly string[];
   onWidth(width: number): void;
   onHover(box: number): void;
   onZoom(node: number): void;
@@ -345,7 +346,17 @@ export function Stage(props: Props) {
       {scene.matches && <canvas ref={rail} class="flame-rail" aria-hidden="true" />}
       {twin}
       {tip && tip.box < layout.n && (
-        <Tooltip tree={tree} layout={layout} box={tip.box} unit={scene.unit} texts={texts} counts={props.counts} x={tip.x} y={tip.y} />
+        <Tooltip
+          tree={tree}
+          layout={layout}
+          box={tip.box}
+          unit={scene.unit}
+          texts={texts}
+          counts={props.counts}
+          places={props.places}
+          x={tip.x}
+          y={tip.y}
+        />
       )}
     </div>
   );

@@ -33,6 +33,7 @@ export interface FlameTexts {
   remove(what: string): string;
   culled(frames: string): string;
   samples(count: string): string;
+  buildId(id: string): string;
   serverSum: string;
   matches(frames: string, functions: string, value: string, share: string): string;
   literal: string;

@@ -36,6 +36,7 @@ export const flameEn: FlameTexts = {
   remove: (what) => `Remove: ${what}`,
   culled: (frames) => `${counted(frames, "frame", "frames")}, each too narrow to draw`,
   samples: (count) => counted(count, "sample", "samples"),
+  buildId: (id) => `build id ${id}`,
   serverSum: "Small frames that the server summed",
   matches: (frames, functions, value, share) =>
     `${counted(frames, "frame", "frames")} of ${counted(functions, "function", "functions")}: ${value}, ${share} of all`,

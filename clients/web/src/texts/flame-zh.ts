@@ -32,6 +32,7 @@ export const flameZh: FlameTexts = {
   remove: (what) => `移除：${what}`,
   culled: (frames) => `${frames} 个帧，太窄而无法单独绘制`,
   samples: (count) => `${count} 个样本`,
+  buildId: (id) => `构建 ID ${id}`,
   serverSum: "由服务器合并的小帧",
   matches: (frames, functions, value, share) =>
     `匹配 ${functions} 个函数的 ${frames} 个帧：${value}，占全部的 ${share}`,

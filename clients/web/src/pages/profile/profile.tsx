@@ -52,7 +52,7 @@ interface GraphProps {
 
 // The zoom and the frame under the pointer change often, and nothing else of the page depends on them.
 function Graph({ asked, types, tree, without, unit, service, type, onMenu }: GraphProps) {
-  const { place, onHover } = usePlace(asked);
+  const { places, onHover } = usePlace(asked);
   const { counts, want } = useSamples(asked, types);
   const shownCounts = useMemo(() => (counts && without ? without(counts) : counts), [counts, without]);
   return (
@@ -63,7 +63,8 @@ function Graph({ asked, types, tree, without, unit, service, type, onMenu }: Gra
       palette={chosenPalette()}
       texts={flameTexts.value}
       tools={(made) => <ExportButton made={made} title={service} type={type} />}
-      detail={place}
+      detail={places[0]}
+      places={places}
       onView={writeView}
       onMenu={onMenu}
       counts={shownCounts}

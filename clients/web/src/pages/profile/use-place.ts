@@ -1,8 +1,9 @@
-// Where the function under the pointer is written: its most expensive line, or its binary. Answers with trees have names alone, so the
-// server is asked once the pointer rests.
+// Where the function under the pointer is written: its most expensive line, its binary and the build id of that. Answers with trees
+// have names alone, so the server is asked once the pointer rests.
 import { useRef, useState } from "preact/hooks";
-import { askLines, placeOf } from "../../api/functions";
+import { askLines, placesOf } from "../../api/functions";
 import { useAnswer } from "../../api/use-answer";
+import { flameTexts } from "../../app/settings";
 import { visibleName } from "../../flame/names";
 import { nameOf, type FlameTree } from "../../flame/tree";
 import type { Asked } from "./profile-cost";
@@ -10,7 +11,7 @@ import type { Asked } from "./profile-cost";
 const REST_MS = 300;
 
 export interface Place {
-  place?: string;
+  places: string[];
   onHover(node: number | null, tree: FlameTree): void;
 }
 
@@ -21,11 +22,11 @@ export function usePlace(asked: Asked | null): Place {
     const { type, selector, startMs, endMs } = asked!.selection;
     const { lines = [] } = await askLines({ type, selector, span: { startMs, endMs } }, name, abort);
     const [largest] = lines.sort((a, b) => Number(b.total ?? 0) - Number(a.total ?? 0));
-    return { name, place: largest ? placeOf(largest) : "" };
+    return { name, largest };
   });
-  const place = found.value?.name === name ? found.value.place : "";
+  const line = found.value?.name === name ? found.value.largest : undefined;
   return {
-    place: place ? visibleName(place) : undefined,
+    places: line ? placesOf(line, flameTexts.value.buildId).map(visibleName) : [],
     onHover: (node, tree) => {
       clearTimeout(timer.current);
       const pointed = node ? nameOf(tree, node) : "";
