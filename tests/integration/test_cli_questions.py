@@ -279,6 +279,25 @@ class CliQuestions(unittest.TestCase):
                 widest = max(out.splitlines(), key=len)
                 self.assertEqual((code, len(widest)), (OK, min(width, 20 + 2 * 9 + len(frames[-1]))), err)
 
+    def test_cardinality_and_plans_fit_narrow_and_wide_terminals(self):
+        of = server_environment({"HEARTH_URL": self.url, "LC_ALL": "C.UTF-8", "TERM": "xterm", "PAGER": "cat"})
+        label = "label_" + "x" * 40
+        profile = Profile([("cpu", "nanoseconds")], time_ns=self.t * 1_000_000).add(["main"], [5])
+        self.server.push(profile.encode(), {"__name__": "process_cpu", "service_name": "wide", label: "v" * 80})
+        asked = ['{service_name="wide"}', "--from", str(self.t - 10_000), "--to", str(self.t + 10_000), "--color", "never"]
+        for width in (60, 100, 220):
+            with self.subTest(width):
+                code, out, err = on_terminal([HEARTH, "query", "cardinality", *asked], of, width)
+                rows = [line for line in out.splitlines() if "label_" in line]
+                self.assertEqual((code, len(rows)), (OK, 1), err)
+                self.assertLessEqual(max(map(len, out.splitlines())), width)
+                self.assertRegex(rows[0], "label_x+… +v+")
+                code, out, err = on_terminal([HEARTH, "top", *asked, "--type", contract.CPU, "--explain"], of, width)
+                table = out.split("\n\n", 1)[1]
+                self.assertEqual(code, OK, err)
+                self.assertLessEqual(max(map(len, table.splitlines())), width, table)
+                self.assertRegex(table, r"(?s)source +reads.*profiles +\S.* to \d.*all ")
+
     # ---- traces and spans ----
 
     def first(self):

@@ -14,9 +14,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define QUERIER      "querier.v1.QuerierService/"
-#define ROWS         20
-#define MAX_SERVICES 100 /* that are measured, by the number of their series */
+#define QUERIER "querier.v1.QuerierService/"
+#define ROWS    20
+/* Columns of the table: both numbers, a label, its largest value; the gap and the count beside that. */
+#define BEFORE_LABEL  23
+#define NAME_COLUMNS  24
+#define VALUE_COLUMNS 60
+#define BESIDE_VALUE  12
+#define LEAST_COLUMNS 8
+#define MAX_SERVICES  100 /* that are measured, by the number of their series */
 
 /* A label with the number of its values, or a value with the number of its series. */
 struct counted {
@@ -180,20 +186,33 @@ static size_t count_rows(const struct cli *cli, size_t n)
     return n < limit ? n : limit;
 }
 
+static int clamp_columns(int n, int most)
+{
+    return n < LEAST_COLUMNS ? LEAST_COLUMNS : n < most ? n : most;
+}
+
 static void print_cardinality(const struct cli *cli, const struct cardinality *c,
                               struct hearth_buf *out)
 {
     char n_values[32], n_series[32], bytes[48];
+    int name_columns = NAME_COLUMNS, value_columns = VALUE_COLUMNS;
 
-    hearth_buf_printf(out, "%10s %10s  %-24s  largest value\n", "values", "series", "label");
+    if (cli_is_fitted(cli)) {
+        int left = cli->width - BEFORE_LABEL - BESIDE_VALUE;
+        name_columns = clamp_columns(left * 2 / 5, NAME_COLUMNS);
+        value_columns = clamp_columns(left - name_columns, VALUE_COLUMNS);
+    }
+
+    hearth_buf_printf(out, "%10s %10s  %-*s  largest value\n", "values", "series", name_columns,
+                      "label");
     for (size_t i = 0; i < count_rows(cli, c->n_labels); i++) {
         const struct counted *label = &c->labels[i];
         cli_count(label->n_values, n_values);
         cli_count(label->n_series, n_series);
         hearth_buf_printf(out, "%10s %10s  ", n_values, n_series);
-        cli_fit(hearth_str_c(label->name), 24, true, out);
+        cli_fit(hearth_str_c(label->name), name_columns, true, out);
         hearth_buf_cstr(out, "  ");
-        cli_fit(hearth_str_c(label->largest), 60, false, out);
+        cli_fit(hearth_str_c(label->largest), value_columns, false, out);
         cli_count(label->n_largest, n_series);
         hearth_buf_printf(out, " (%s)\n", n_series);
     }

@@ -5,6 +5,7 @@
 #include "cli.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char *source_name(Hearth__V1__Source source)
 {
@@ -33,22 +34,52 @@ static void format_value(double v, const char *unit, char out[48])
     cli_value(v, hearth_str_c(unit), out);
 }
 
-static void print_plan_row(const char *what, int64_t rows, int64_t bytes, double ms, int64_t series,
-                           const char *range, struct hearth_buf *out)
+/* Columns of the table: the names, the numbers behind them, and the ranges at the end. */
+#define NAME_COLUMNS   34
+#define NUMBER_COLUMNS 43
+#define RANGE_COLUMNS  47
+
+/* The table of a plan. If it is folded, a long name and each range have a line of their own. */
+struct plan_table {
+    struct hearth_buf *out;
+    int name_columns;
+    bool is_folded;
+};
+
+static struct plan_table begin_table(const struct cli *cli, struct hearth_buf *out)
 {
+    struct plan_table table = {.out = out, .name_columns = NAME_COLUMNS};
+
+    if (cli_is_fitted(cli) && cli->width < NAME_COLUMNS + NUMBER_COLUMNS + RANGE_COLUMNS) {
+        int left = cli->width - NUMBER_COLUMNS;
+        table.is_folded = true;
+        table.name_columns = left < 10 ? 10 : left < NAME_COLUMNS ? left : NAME_COLUMNS;
+    }
+
+    return table;
+}
+
+static void print_plan_row(const struct plan_table *table, const char *what, int64_t rows,
+                           int64_t bytes, double ms, int64_t series, const char *range)
+{
+    struct hearth_buf *out = table->out;
     char reads[32], size[48], time[48], n[32];
     cli_count(rows, reads);
     format_value((double)bytes, "bytes", size);
     format_value(ms * 1e6, "nanoseconds", time);
-    hearth_buf_printf(out, "%-34s %11s %10s %9s", what, reads, size, time);
+    if (strlen(what) > (size_t)table->name_columns) {
+        hearth_buf_printf(out, "%s\n", what);
+        what = "";
+    }
+    hearth_buf_printf(out, "%-*s %11s %10s %9s", table->name_columns, what, reads, size, time);
     if (series >= 0) {
         cli_count(series, n);
-        hearth_buf_printf(out, " %9s  %s", n, range);
+        hearth_buf_printf(out, " %9s%s%s", n, table->is_folded ? "\n    " : "  ", range);
     }
     hearth_buf_byte(out, '\n');
 }
 
-static void print_leg(const Hearth__V1__ExplainLeg *leg, struct hearth_buf *out)
+static void print_leg(const Hearth__V1__ExplainLeg *leg, const struct plan_table *table)
 {
     char what[64], from[32], to[32], range[80];
     cli_date(leg->from_ns / HEARTH_NS_PER_MS, from);
@@ -57,7 +88,7 @@ static void print_leg(const Hearth__V1__ExplainLeg *leg, struct hearth_buf *out)
     (void)snprintf(range, sizeof range, "%s to %s", from, same_day ? to + 11 : to);
     (void)snprintf(what, sizeof what, "%s%s", source_name(leg->source),
                    leg->whole_service ? ", whole service" : "");
-    print_plan_row(what, leg->rows, leg->bytes, leg->milliseconds, leg->series, range, out);
+    print_plan_row(table, what, leg->rows, leg->bytes, leg->milliseconds, leg->series, range);
 }
 
 static const char *step_name(Hearth__V1__PlanStep step)
@@ -87,26 +118,29 @@ static void print_step(const Hearth__V1__ExplainLeg *leg, const Hearth__V1__Expl
 }
 
 /* A row for each leg, for each source, and for all. */
-static void print_legs(const Hearth__V1__ExplainResponse *e, struct hearth_buf *out)
+static void print_legs(const Hearth__V1__ExplainResponse *e, const struct plan_table *table)
 {
-    hearth_buf_printf(out, "\n%-34s %11s %10s %9s %9s  %s\n", "source", "reads", "bytes", "about",
-                      "series", "range");
+    struct hearth_buf *out = table->out;
+
+    hearth_buf_printf(out, "\n%-*s %11s %10s %9s %9s%s\n", table->name_columns, "source", "reads",
+                      "bytes", "about", "series", table->is_folded ? "" : "  range");
     for (size_t i = 0; i < e->n_legs; i++) {
         print_step(e->legs[i], i == 0 ? NULL : e->legs[i - 1], out);
-        print_leg(e->legs[i], out);
+        print_leg(e->legs[i], table);
     }
     if (e->n_totals > 1 && e->n_totals < e->n_legs) {
         hearth_buf_byte(out, '\n');
         for (size_t i = 0; i < e->n_totals; i++) {
             const Hearth__V1__ExplainTotal *t = e->totals[i];
-            print_plan_row(source_name(t->source), t->rows, t->bytes, t->milliseconds, -1, "", out);
+            print_plan_row(table, source_name(t->source), t->rows, t->bytes, t->milliseconds, -1,
+                           "");
         }
     }
-    print_plan_row("all", e->rows, e->bytes, e->milliseconds, -1, "", out);
+    print_plan_row(table, "all", e->rows, e->bytes, e->milliseconds, -1, "");
 }
 
-static void print_plan(const char *type, bool is_read, const Hearth__V1__ExplainResponse *e,
-                       struct hearth_buf *out)
+static void print_plan(const struct cli *cli, const char *type, bool is_read,
+                       const Hearth__V1__ExplainResponse *e, struct hearth_buf *out)
 {
     char from[32], to[32], series[64], services[64];
     cli_date(e->from_ns / HEARTH_NS_PER_MS, from);
@@ -117,7 +151,8 @@ static void print_plan(const char *type, bool is_read, const Hearth__V1__Explain
     hearth_buf_printf(out, "%s of %s: %s%s%s to %s\n", series, services, type,
                       type[0] != '\0' ? ", " : "", from, to);
     if (is_read) {
-        print_legs(e, out);
+        const struct plan_table table = begin_table(cli, out);
+        print_legs(e, &table);
     }
     for (size_t i = 0; i < e->n_notes; i++) {
         hearth_buf_cstr(out, i == 0 ? "\nnote: " : "note: ");
@@ -140,7 +175,7 @@ static enum cli_exit show_plan(struct cli *cli, const char *type, bool is_read,
         return cli_no_data(cli);
     }
     hearth_buf_init(&text, 0);
-    print_plan(type, is_read, plan, &text);
+    print_plan(cli, type, is_read, plan, &text);
 
     return cli_print_answer(cli, &plan->base, &text);
 }
