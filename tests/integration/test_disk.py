@@ -78,10 +78,15 @@ class DiskByService(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
+    def assert_services(self, names):
+        """Small and late lie close together: which is larger depends on the pages that compaction has left to each."""
+        self.assertEqual((names[:2], sorted(names[2:])), (["large", "middle"], ["late", "small"]))
+
     def test_services_are_sorted_by_size_and_tiers_add_up(self):
         answer = self.disk()
         sizes = bytes_of(answer)
-        self.assertEqual(list(sizes), ["large", "middle", "late", "small"])
+        self.assertEqual(list(sizes.values()), sorted(sizes.values(), reverse=True))
+        self.assert_services(list(sizes))
         self.assertGreater(sizes["large"], 1.5 * sizes["middle"])
         self.assertEqual((int(answer["totalServices"]), answer["readPercent"]), (4, 100))
         for service in answer["services"] + [answer["total"]]:
@@ -122,7 +127,7 @@ class DiskByService(unittest.TestCase):
 
     def test_the_command_prints_a_table_and_csv(self):
         table = self.cli("--tenant", "shop")
-        self.assertEqual([line.split()[0] for line in table.splitlines()[1:5]], ["large", "middle", "late", "small"])
+        self.assert_services([line.split()[0] for line in table.splitlines()[1:5]])
         self.assertRegex(table, r"\nestimated: [0-9.]+ [KM]i?B in all, with indexes and free space\n")
         self.assertRegex(self.cli("--tenant", "shop", "-n", "1"), r"\n3 more services: [0-9.]+ [KM]i?B; -n 1000")
         self.assertEqual(self.cli("--tenant", "nobody"), "")
