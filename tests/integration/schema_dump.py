@@ -176,6 +176,16 @@ def dump(cluster):
     return "".join(kept).encode()
 
 
+def empty_tables(cluster):
+    rows = sql(
+        cluster.url(),
+        "SELECT relname FROM pg_class WHERE relnamespace = 'hearth_data'::regnamespace AND relkind IN ('r', 'p')"
+        " AND NOT relispartition AND (xpath('/row/c/text()', query_to_xml(format('SELECT count(*) AS c FROM %s', oid::regclass),"
+        " false, true, '')))[1]::text = '0' ORDER BY 1",
+    )
+    return [row[0] for row in rows]
+
+
 def main():
     # Whole hours that are over: nothing that a test pushes later belongs to them.
     end = now_ms() // HOUR * HOUR
@@ -192,13 +202,7 @@ def main():
     SCHEMAS.mkdir(parents=True, exist_ok=True)
     (SCHEMAS / ("%04d.sql.gz" % number)).write_bytes(gzip.compress(dump(cluster), 9, mtime=0))
     (SCHEMAS / ("%04d.json" % number)).write_text("[\n" + ",\n".join(lines) + "\n]\n")
-    empty = sql(
-        cluster.url(),
-        "SELECT relname FROM pg_class WHERE relnamespace = 'hearth_data'::regnamespace AND relkind IN ('r', 'p')"
-        " AND NOT relispartition AND (xpath('/row/c/text()', query_to_xml(format('SELECT count(*) AS c FROM %s', oid::regclass),"
-        " false, true, '')))[1]::text = '0' ORDER BY 1",
-    )
-    print("migration %04d; tables without rows: %s" % (number, " ".join(row[0] for row in empty)))
+    print("migration %04d; tables without rows: %s" % (number, " ".join(empty_tables(cluster))))
     cluster.stop()
 
 

@@ -2,14 +2,15 @@
 
 Each statement can be prepared where only one of the two sets is; those over data keep the rules of tests/lint/distributed.py.
 
-The statements are those that the integration tests of this build recorded under CTest since hearthd was built
-(record_statements.c), and those of a server with a little of everything. Statements that cannot be prepared (COPY,
-LOCK, ALTER) are judged by the tables that they name.
+The statements are those that the integration tests of this build recorded since hearthd was built (record_statements.c):
+under CTest all of them, otherwise at least those of test_all_tables.py. Statements that cannot be prepared (COPY, LOCK,
+ALTER) are judged by the tables that they name.
 """
 
 import os
 import pathlib
 import re
+import subprocess
 import sys
 import unittest
 
@@ -17,15 +18,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("HEARTHD", ROOT / "build/bin/hearthd")).parents[1]
 os.environ.setdefault("HEARTH_TEST_RECORDER", str(BUILD / "tests/record_statements.so"))
 
-import schema_dump  # noqa: E402
-from server import HEARTHD, RECORDER, Cluster, note, now_ms, sql  # noqa: E402
+from server import HEARTHD, RECORDER, Cluster, Server, note, sql  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "tests/lint"))
 import distributed  # noqa: E402
 import placement  # noqa: E402
 
 SETS = placement.placement(ROOT)
-HOUR = 3_600_000
+STATEMENTS = pathlib.Path(RECORDER).parent / "statements"
 PREPARABLE = re.compile(r"\s*(?:SELECT|WITH|INSERT|UPDATE|DELETE|VALUES|TABLE|\()", re.I)
 PLANTED = "SELECT 1 FROM hearth_data.profile JOIN hearth_data.service USING (service_id)"
 
@@ -71,14 +71,15 @@ def split(script):
     return [one.strip() for one in re.findall(r"(?:[^;']|'(?:[^']|'')*')+", script) if one.strip()]
 
 
+def is_recent(record):
+    return record.exists() and record.stat().st_mtime >= os.stat(HEARTHD).st_mtime
+
+
 def recorded():
     """{(statement, types)} of the records that were made since hearthd was built; leaves are replaced by their tables."""
-    built = os.stat(HEARTHD).st_mtime
     migrations = [path.read_text() for path in (ROOT / "sql").glob("[0-9]*.sql")]  # make both sets
     found = {}
-    for path in sorted(pathlib.Path(RECORDER).parent.glob("statements/*")):
-        if path.stat().st_mtime < built:
-            continue
+    for path in filter(is_recent, sorted(STATEMENTS.glob("*"))):
         fields = path.read_bytes().decode(errors="replace").split("\0")
         for types, text in zip(fields[0::2], fields[1::2]):
             if any(migration in text for migration in migrations):
@@ -96,12 +97,10 @@ def quoted(text):
 class Placement(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        if not is_recent(STATEMENTS / "test_all_tables"):
+            subprocess.run([sys.executable, ROOT / "tests/integration/run.py", "test_all_tables"], check=True)
         cls.cluster = Cluster()
-        end = now_ms() // HOUR * HOUR
-        server = schema_dump.fill(cls.cluster, end - 8 * HOUR, end)
-        for method, request in schema_dump.questions(end - 8 * HOUR, end - 1):
-            server.connect(method, request)
-        server.stop()
+        Server(database_url=cls.cluster.url()).stop()  # migrates
         cls.urls = {}
         for kept in ("CATALOGUE", "DATA"):
             name = kept.lower()
