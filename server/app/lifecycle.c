@@ -8,6 +8,10 @@
  * blocked in every thread and handled here, so that no work is interrupted; the exception is
  * SIGPROF, see self_profile.h.
  *
+ * If the database may have lost commits, what is in memory is wrong (pg/lineage.h): all parts are
+ * stopped and started again in this process. The listening sockets stay, so clients connect again
+ * and wait.
+ *
  * SIGHUP has two meanings. If the terminal that hearthd was started in has closed, hearthd stops in
  * order, as other programs end. Otherwise an administrator sent it, and the configuration is read
  * again. If SIGHUP is ignored at the start (nohup), it stays ignored.
@@ -67,9 +71,10 @@ struct server {
     bool has_terminal; /* there was a terminal at the start */
     struct hearth_budget query_memory, push_memory;
     struct hearth_tenant_uses *uses;
-    struct hearth_service service; /* the manager that started hearthd, if any */
-    struct hearth_embedded_pg *pg; /* NULL with --database-url */
-    struct hearth_secret *pg_url;  /* of pg; without a password */
+    struct hearth_service service;      /* the manager that started hearthd, if any */
+    struct hearth_listeners *listeners; /* the front has duplicates */
+    struct hearth_embedded_pg *pg;      /* NULL with --database-url */
+    struct hearth_secret *pg_url;       /* of pg; without a password */
     struct hearth_store *store;
     struct hearth_spool *spool; /* NULL without spool-dir */
     struct hearth_ingest *ingest;
@@ -176,7 +181,7 @@ static enum hearth_status give_up_rights(struct server *server, struct hearth_er
     /* Ports, files and directories; a port that is in use leaves no directory. */
     HEARTH_TRY(hearth_auth_check_addresses(config, err));
     HEARTH_TRY(hearth_front_bind(config->front.listen, server->service.sockets,
-                                 server->service.n_sockets, &config->front.bound, err));
+                                 server->service.n_sockets, &server->listeners, err));
     HEARTH_TRY(hearth_identity_choose(config, &identity, err));
     if (config->database_url == NULL) {
         HEARTH_TRY(hearth_embedded_pg_new(config->data_dir, config->postgres_bin, &identity,
@@ -215,7 +220,8 @@ static void note_refused_push(void *context, const struct hearth_ingest_error *e
     hearth_ingest_errors_note(context, error);
 }
 
-static enum hearth_status start_parts(struct server *server, struct hearth_err *err)
+/* What the process does once. */
+static enum hearth_status start_process(struct server *server, struct hearth_err *err)
 {
     struct hearth_config *config = &server->config;
 
@@ -232,6 +238,14 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
         config->store.url = server->pg_url;
         config->store.data_dir = config->data_dir;
     }
+
+    return HEARTH_OK;
+}
+
+/* Everything that has data of the database in memory, and what works on it. */
+static enum hearth_status start_parts(struct server *server, struct hearth_err *err)
+{
+    struct hearth_config *config = &server->config;
 
     /* The store and the budgets that engine and front share. */
     HEARTH_TRY(hearth_store_open(&config->store, &server->store, err));
@@ -288,6 +302,7 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     config->front.spool = server->spool;
     config->front.ingest_errors = server->ingest_errors;
     config->front.access = server->access;
+    HEARTH_TRY(hearth_front_share(server->listeners, &config->front.bound, err));
     HEARTH_TRY(hearth_front_start(&config->front, server->ingest, server->query, server->admin,
                                   is_ready, server, &server->front, err));
     for (size_t i = 0; hearth_front_address(server->front, i) != NULL; i++) {
@@ -296,15 +311,22 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
                    hearth_front_is_tls(server->front, i) ? "https" : "http", "version",
                    HEARTH_VERSION, NULL);
     }
-    hearth_auth_warn_of_clear_credentials(config);
+
+    return HEARTH_OK;
+}
+
+static enum hearth_status start(struct server *server, struct hearth_err *err)
+{
+    HEARTH_TRY(start_process(server, err));
+    HEARTH_TRY(start_parts(server, err));
+    hearth_auth_warn_of_clear_credentials(&server->config);
 
     return server->pg == NULL ? HEARTH_OK : hearth_embedded_pg_start(server->pg, err);
 }
 
-static void stop_parts(struct server *server)
+/* Requests may go on until the deadline. */
+static void stop_parts(struct server *server, int64_t deadline)
 {
-    int64_t deadline = hearth_clock_mono_ns() + server->config.shutdown_timeout_ns;
-
     hearth_front_stop(server->front, deadline);
     hearth_scraper_stop(server->scraper);
     hearth_task_leftovers_stop(server->leftovers);
@@ -320,13 +342,33 @@ static void stop_parts(struct server *server)
     int64_t moment = hearth_clock_mono_ns() + 2 * HEARTH_NS_PER_SEC;
     hearth_store_close(server->store, deadline > moment ? deadline : moment);
     hearth_ingest_free(server->ingest);
-    hearth_spool_close(server->spool);
     hearth_rules_free(server->rules);
     hearth_query_engine_free(server->query);
     hearth_admin_free(server->admin);
     hearth_tenant_uses_free(server->uses);
-    hearth_embedded_pg_stop(server->pg, hearth_clock_mono_ns() + 10 * HEARTH_NS_PER_SEC);
     hearth_front_unbind(server->config.front.bound);
+
+    server->front = NULL;
+    server->scraper = NULL;
+    server->leftovers = NULL;
+    server->parsers = NULL;
+    server->ingest_errors = NULL;
+    server->access = NULL;
+    server->store = NULL;
+    server->ingest = NULL;
+    server->rules = NULL;
+    server->query = NULL;
+    server->admin = NULL;
+    server->uses = NULL;
+    server->config.front.bound = NULL;
+}
+
+static void stop(struct server *server, int64_t deadline)
+{
+    stop_parts(server, deadline);
+    hearth_spool_close(server->spool);
+    hearth_embedded_pg_stop(server->pg, hearth_clock_mono_ns() + 10 * HEARTH_NS_PER_SEC);
+    hearth_front_unbind(server->listeners);
     release_scrape_file(&server->scrape);
     release_scrape_file(&server->next_scrape);
     hearth_secret_free(server->pg_url);
@@ -445,7 +487,8 @@ static int run_until_signal(struct server *server, const sigset_t *signals)
         }
         if (hearth_store_lost(server->store, reason)) {
             HEARTH_LOG(HEARTH_LOG_ERROR, "app",
-                       "hearthd ends; start it again: it then reads all data from the database",
+                       "hearthd begins again: it disconnects its clients, and reads all data from "
+                       "the database",
                        "reason", reason, NULL);
             return 0;
         }
@@ -465,28 +508,64 @@ static int run_until_signal(struct server *server, const sigset_t *signals)
     }
 }
 
+/* After the loss of the store: no request can succeed any more. */
+static enum hearth_status begin_again(struct server *server, struct hearth_err *err)
+{
+    hearth_metric_add(HEARTH_M_BEGINNINGS, 1);
+    hearth_front_drain(server->front, "the database was replaced");
+    stop_parts(server, hearth_clock_mono_ns());
+    HEARTH_TRY(start_parts(server, err));
+
+    /* What reloads have changed since the start. */
+    const struct hearth_config *now = atomic_load(&server->reload.now);
+    if (now != &server->config) {
+        apply_config(server, now);
+    }
+
+    return HEARTH_OK;
+}
+
+/* Run until a signal, or until the parts cannot be started again; returns the exit code. */
+static int serve(struct server *server, const sigset_t *signals)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    int number;
+
+    /* It takes connections from now on, whether or not the database can be reached. */
+    hearth_service_tell(&server->service, "READY=1");
+    while ((number = run_until_signal(server, signals)) == 0) {
+        if (begin_again(server, &err) != HEARTH_OK) {
+            HEARTH_LOG(HEARTH_LOG_ERROR, "app", "cannot begin again", "error", err.msg, NULL);
+            return EXIT_FAILED;
+        }
+    }
+
+    HEARTH_LOG(HEARTH_LOG_INFO, "app", "stopping", "signal",
+               number == SIGTERM  ? "SIGTERM"
+               : number == SIGHUP ? "SIGHUP: the terminal was closed"
+                                  : "SIGINT",
+               NULL);
+
+    return EXIT_CLEAN;
+}
+
 static int run_server(struct server *server, const sigset_t *signals)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
-    int code = EXIT_CLEAN;
-    if (start_parts(server, &err) != HEARTH_OK) {
+    int code;
+
+    if (start(server, &err) != HEARTH_OK) {
         HEARTH_LOG(HEARTH_LOG_ERROR, "app", "cannot start", "error", err.msg, NULL);
         code = err.status == HEARTH_INVALID_ARGUMENT ? EXIT_OPTIONS : EXIT_FAILED;
     } else {
-        /* It takes connections from now on, whether or not the database can be reached. */
-        hearth_service_tell(&server->service, "READY=1");
-        int number = run_until_signal(server, signals);
+        code = serve(server, signals);
         hearth_service_tell(&server->service, "STOPPING=1");
-        if (number == 0) { /* no request can succeed any more */
-            code = EXIT_FAILED;
-            server->config.shutdown_timeout_ns = 0;
-        } else {
-            HEARTH_LOG(HEARTH_LOG_INFO, "app", "stopping", "signal",
-                       number == SIGTERM  ? "SIGTERM"
-                       : number == SIGHUP ? "SIGHUP: the terminal was closed"
-                                          : "SIGINT",
-                       NULL);
-        }
+    }
+
+    /* New connections are refused as soon as the front has closed its duplicates, too. */
+    hearth_front_unbind(server->listeners);
+    server->listeners = NULL;
+    if (server->front != NULL) {
         hearth_front_drain(server->front, "shutting down");
 
         /* A second signal ends the process at once: the database recovers at its next start. */
@@ -495,7 +574,7 @@ static int run_server(struct server *server, const sigset_t *signals)
         (void)pthread_sigmask(SIG_UNBLOCK, signals, NULL);
     }
 
-    stop_parts(server);
+    stop(server, hearth_clock_mono_ns() + server->config.shutdown_timeout_ns);
     if (code == EXIT_CLEAN) {
         HEARTH_LOG(HEARTH_LOG_INFO, "app", "stopped", NULL);
     }

@@ -26,6 +26,8 @@
 #include "tables.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <time.h>
@@ -352,6 +354,30 @@ enum hearth_status hearth_front_bind(const char *const *listen, const int *socke
     }
 
     *ret = bound;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_front_share(const struct hearth_listeners *bound,
+                                      struct hearth_listeners **ret, struct hearth_err *err)
+{
+    struct hearth_listeners *copy = hearth_mem_zalloc(sizeof *copy);
+    if (copy == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the listening sockets");
+    }
+
+    for (; copy->n < bound->n; copy->n++) {
+        struct hearth_listener *listener = &copy->all[copy->n];
+        *listener = bound->all[copy->n];
+        listener->fd = fcntl(listener->fd, F_DUPFD_CLOEXEC, 0);
+        if (listener->fd < 0) {
+            int saved = errno;
+            hearth_front_unbind(copy);
+            return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot duplicate a listening socket: %s",
+                               strerrordesc_np(saved));
+        }
+    }
+
+    *ret = copy;
     return HEARTH_OK;
 }
 

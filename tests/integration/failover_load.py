@@ -1,13 +1,13 @@
 """Load over a pair of PostgreSQL clusters that change places, and the comparison at its end (test_failover, test_patroni).
 
-hearthd knows the hosts of both and finds the primary. As with a supervisor, a hearthd that ends is started again.
+hearthd knows the hosts of both and finds the primary. Nothing starts it again.
 """
 
 import collections
 import os
-import threading
 import unittest
 
+import prometheus
 from pprof import Decoded
 from questions import CPU
 from server import Server, eventually, note, now_ms, sql
@@ -18,22 +18,6 @@ STREAMS = "SELECT sync_state FROM pg_stat_replication WHERE state = 'streaming' 
 NUMBERS = (0, 1, 3, 4)  # of pushers: from 3 on, they repeat pushes that were not acknowledged
 
 
-class Supervisor(threading.Thread):
-    """Starts hearthd again when it has ended with a failure, as Restart=on-failure does."""
-
-    def __init__(self, server):
-        super().__init__(daemon=True)
-        self.server, self.codes = server, []
-        self.stopping = threading.Event()
-
-    def run(self):
-        while not self.stopping.wait(0.05):
-            code = self.server.process.poll()
-            if code is not None:
-                self.codes.append(code)
-                self.server.start(wait=False)
-
-
 class FailoverLoad(unittest.TestCase):
     """A subclass sets primary and standby, each with url(), then begins the load."""
 
@@ -41,10 +25,9 @@ class FailoverLoad(unittest.TestCase):
         self.server = Server(database_url=url)
         self.addCleanup(self.server.kill)
         self.start_ms = now_ms()
-        self.supervisor = Supervisor(self.server)
         self.pushers = [Pusher(k, self.server) for k in NUMBERS]
-        for thread in [self.supervisor] + self.pushers:
-            thread.start()
+        for pusher in self.pushers:
+            pusher.start()
 
     def acknowledged(self):
         return set().union(*(set(p.acknowledged) for p in self.pushers))
@@ -77,10 +60,8 @@ class FailoverLoad(unittest.TestCase):
         for pusher in self.pushers:
             pusher.join(60)
             self.assertFalse(pusher.is_alive())
-        self.supervisor.stopping.set()
-        self.supervisor.join()
         self.server.wait_ready()
-        self.assertEqual(self.supervisor.codes, [1] * KILLS)
+        self.assertEqual(prometheus.value(self.server.metrics(), "hearth_database_replaced_total"), KILLS)
         self.assertFalse(sum((p.unexpected for p in self.pushers), collections.Counter()))
 
         acknowledged = self.acknowledged()

@@ -11,6 +11,7 @@ import http.client
 import json
 import os
 import pathlib
+import pwd
 import re
 import shutil
 import signal
@@ -68,6 +69,15 @@ def temporary_directory():
     path = tempfile.mkdtemp(prefix="hearth-test-", dir=TEST_ROOT or "/tmp")
     os.chmod(path, 0o755)
     atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
+def own_directory():
+    """One that hearthd's user owns, and nobody else may enter."""
+    path = os.path.join(temporary_directory(), "own")
+    os.mkdir(path, 0o700)
+    if os.geteuid() == 0:  # which hearthd gives up
+        os.chown(path, pwd.getpwnam("postgres").pw_uid, -1)
     return path
 
 

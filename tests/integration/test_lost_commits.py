@@ -1,18 +1,21 @@
-"""A database that lost commits under a running hearthd: hearthd ends, and the next one stores and answers right.
+"""A database that lost commits under a running hearthd: hearthd begins again, and then stores and answers right.
 
 The lost part has series, stacks and services of its own. Their ids are given again to other ones, so a server that kept
 them in memory would mix both up.
 """
 
 import os
+import pathlib
 import shutil
+import signal
 import subprocess
 import time
 import unittest
 
+import prometheus
 from pprof import Profile
 from questions import SAMPLES
-from server import Cluster, Server, eventually, in_threads, now_ms, sql
+from server import Cluster, RpcError, Server, eventually, in_threads, now_ms, own_directory, sql, temporary_directory
 from standby import Standby, kill9
 
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
@@ -62,15 +65,23 @@ class LostCommits(unittest.TestCase):
         self.check(["kept", "lost"])
         time.sleep(1.5)  # each second, a server looks how long the WAL is
 
-    def assert_they_ended_and_go_on(self, why):
-        """As with a supervisor: what ended with a failure is started again."""
+    def is_connected(self, server):
+        """A channel may notice only at its next call that its connection has ended."""
+        try:
+            return server.label_names(self.start, now_ms()) is not None
+        except RpcError as error:
+            self.assertEqual(error.code, "unavailable")
+            return False
+
+    def assert_they_begin_again(self, why):
+        """In the same process and on the same port, without what was in memory."""
         for server in self.servers:
-            eventually(lambda: server.process.poll() is not None, 30, what="the end of hearthd")
-            self.assertEqual(server.process.returncode, 1, server.log())
+            eventually(lambda: prometheus.value(server.metrics(), "hearth_database_replaced_total") == 1, 30, what="another beginning")
             self.assertIn(why, server.log())
-            self.assertIn("hearthd ends; start it again", server.log())
-        for server in self.servers:
-            server.start()
+            self.assertIn("hearthd begins again", server.log())
+            server.wait_ready()
+            eventually(lambda: self.is_connected(server), 10, what="a connection after that")
+            self.assertIsNone(server.process.poll())
         self.check(["kept"])
         push(self.servers[1], "after")
         self.check(["kept", "after"])
@@ -92,7 +103,34 @@ class LostCommits(unittest.TestCase):
         kill9(self.cluster)
         standby.start()
         sql(standby.url(), "SELECT pg_promote()")
-        self.assert_they_ended_and_go_on("a standby was promoted")
+        self.assert_they_begin_again("a standby was promoted")
+
+    def test_after_a_promotion_spooled_pushes_are_stored_and_reloaded_options_are_kept(self):
+        standby = Standby(self.cluster)
+        self.addCleanup(standby.stop)
+        config = pathlib.Path(temporary_directory(), "hearthd.yaml")
+        config.write_text("ingest:\n  max-label-names: 60\n")
+        server = Server(
+            "--spool-dir", own_directory(), "--config", str(config),
+            database_url="host=%s,%s user=hearth dbname=postgres" % (self.cluster.directory, standby.directory),
+        )
+        self.addCleanup(server.kill)
+        config.write_text("ingest:\n  max-label-names: 4\n")
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "configuration reloaded" in server.log(), what="the reload")
+
+        kill9(self.cluster)
+        eventually(lambda: prometheus.value(server.metrics(), "hearth_ready") == 0, what="a server that notices")
+        status, headers, body = server.http("POST", "/ingest?name=spooled&format=collapsed", b"main;spooled 7\n", timeout=60)
+        self.assertEqual((status, headers.get("hearth-spooled")), (202, "1"), body)
+        sql(standby.url(), "SELECT pg_promote()")
+        stored = "SELECT count(*) FROM hearth_data.profile JOIN hearth_data.service USING (service_id) WHERE name = 'spooled'"
+        eventually(lambda: sql(standby.url(), stored) == [["1"]], 60, what="the spooled profile")
+        self.assertEqual(prometheus.value(server.metrics(), "hearth_database_replaced_total"), 1)
+        status, _, body = server.http("POST", "/ingest?name=three{a=1,b=2,c=3}&format=collapsed", b"main;late 7\n")
+        self.assertEqual(status, 400, body)
+        self.assertIn(b"max-label-names", body)
+        server.stop()
 
     def test_an_older_copy_of_the_files(self):
         self.serve(self.cluster.url())
@@ -107,7 +145,7 @@ class LostCommits(unittest.TestCase):
         shutil.rmtree(self.cluster.data)
         os.rename(copy, self.cluster.data)
         self.cluster.start()
-        self.assert_they_ended_and_go_on("an older copy of its files was put back")
+        self.assert_they_begin_again("an older copy of its files was put back")
 
     def test_a_dump_restored_over_the_tables(self):
         self.serve(self.cluster.url())
@@ -125,7 +163,7 @@ class LostCommits(unittest.TestCase):
             [Cluster.program("psql"), "-q", "-v", "ON_ERROR_STOP=1", "-f", dump, self.cluster.url()], check=True,
             stdout=subprocess.DEVNULL,
         )
-        self.assert_they_ended_and_go_on("a dump was restored")
+        self.assert_they_begin_again("a dump was restored")
 
     def test_a_database_without_tables_is_left_alone(self):
         """As between DROP SCHEMA and pg_restore: a restarted server would make tables of its own."""

@@ -14,7 +14,7 @@ import wire
 from pprof import Profile
 from test_faults import Faults
 from test_jfr import OURS, RECORDING, T
-from server import PROFILES, PUSH, Cluster, RpcError, Server, eventually, now_ms, temporary_directory
+from server import PROFILES, PUSH, Cluster, RpcError, Server, eventually, now_ms, own_directory
 
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
 LATER = 40  # seconds in which a push that is spooled is answered, or one that is refused
@@ -35,10 +35,7 @@ class Spool(unittest.TestCase):
 
     def setUp(self):
         self.cluster = Cluster()
-        self.dir = os.path.join(temporary_directory(), "spool")
-        os.mkdir(self.dir, 0o700)
-        if os.geteuid() == 0:  # which hearthd gives up
-            os.chown(self.dir, pwd.getpwnam("postgres").pw_uid, -1)
+        self.dir = own_directory()
         self.server = self.start()
         self.service = self.id().rsplit(".", 1)[1]
 

@@ -13,7 +13,7 @@
  *
  * Limits:    max_bytes of the file, stored records included; HEARTH_SPOOL_MAX_BODY of a record.
  *            Memory: each of the few threads holds one record, charged to the budget of pushes.
- * Ownership: a spool outlives the ingest that uses it until hearth_spool_stop, and the store's end.
+ * Ownership: a spool outlives the ingest and the store, which hearth_spool_start is told of.
  * Threads:   open, start, stop and close from one thread; look and explain are safe.
  * Errors:    FAILED_PRECONDITION names the directory and what is wrong with it.
  */
@@ -37,7 +37,10 @@ enum hearth_status hearth_spool_open(const char *dir, int64_t max_bytes, struct 
 /* Told of each push that is refused for good; texts are borrowed. Called by any thread. */
 typedef void hearth_spool_refused_fn(void *context, const struct hearth_ingest_error *error);
 
-/* Start the threads. The database need not be reachable yet. `refused` may be NULL. */
+/*
+ * Start the threads, also after _stop. The database need not be reachable yet. `refused` may be
+ * NULL.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_spool_start(struct hearth_spool *spool, struct hearth_ingest *ingest,
                                       struct hearth_store *store, hearth_spool_refused_fn *refused,

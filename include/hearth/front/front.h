@@ -194,6 +194,13 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_front_bind(const char *const *listen, const int *sockets,
                                      size_t n_sockets, struct hearth_listeners **ret,
                                      struct hearth_err *err);
+/*
+ * Duplicate the descriptors: connections that come while no front has them wait for the next one.
+ * NO_MEMORY; UNAVAILABLE without a free descriptor.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_front_share(const struct hearth_listeners *bound,
+                                      struct hearth_listeners **ret, struct hearth_err *err);
 /* Close the sockets that were not taken, and free. NULL-safe. */
 void hearth_front_unbind(struct hearth_listeners *bound);
 

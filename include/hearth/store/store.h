@@ -120,8 +120,8 @@ bool hearth_store_is_away(struct hearth_store *store);
 
 /*
  * Return whether the database may have lost commits since the store was opened (restored, or a
- * standby was promoted), and then write why. The ids in memory are worthless: the store neither
- * reads nor writes any more, and the process has to end.
+ * standby was promoted), and then write why. The ids in memory are worthless: it neither
+ * reads nor writes any more, and the store has to be closed.
  */
 bool hearth_store_lost(struct hearth_store *store, char reason[256]);
 

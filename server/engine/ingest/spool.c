@@ -154,6 +154,14 @@ enum hearth_status hearth_spool_start(struct hearth_spool *spool, struct hearth_
     spool->store = store;
     spool->refused = refused;
     spool->refused_context = refused_context;
+
+    /* As after opening, if it was stopped. */
+    spool->is_stopping = false;
+    hearth_cancel_init(&spool->cancel, INT64_MAX);
+    spool->cursor = spool->next_pass_mono_ns = 0;
+    spool->is_pass_first = true;
+    spool->has_progress = false;
+
     hearth_signals_to_block(&everything);
     (void)pthread_sigmask(SIG_BLOCK, &everything, &old);
     bool ok = pthread_create(&spool->writer, NULL, run_writer, spool) == 0;

@@ -173,8 +173,6 @@ enum hearth_status hearth_spool_open(const char *dir, int64_t max_bytes, struct 
     spool->fd = -1;
     spool->max_bytes = max_bytes;
     spool->last = &spool->first;
-    spool->is_pass_first = true;
-    hearth_cancel_init(&spool->cancel, INT64_MAX);
     hearth_mutex_init(&spool->lock, HEARTH_RANK_SPOOL, "spool.lock");
     hearth_cond_init(&spool->written);
     hearth_cond_init(&spool->waiting);

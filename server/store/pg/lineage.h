@@ -16,7 +16,7 @@
  *
  * A promotion counts as a loss even if the standby had everything, because no view of PostgreSQL
  * says where its timeline begins. A lineage that is lost stays lost: no connection is usable any
- * more, and the process has to end.
+ * more, and the store has to be closed.
  *
  * Threads: safe.
  */
