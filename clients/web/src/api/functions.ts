@@ -130,10 +130,10 @@ export interface Sandwich {
   callees?: SandwichNode[];
 }
 
-const MAX_SIDE_NODES = "4096";
+const MAX_SIDE_NODES = 4096;
 
-export function askSandwich(selection: Selection, name: string, abort: AbortSignal): Promise<Sandwich> {
-  return call("hearth.v1.QueryService/Sandwich", { selection: selectionJson(selection), function: name, maxNodes: MAX_SIDE_NODES }, abort);
+export function askSandwich(selection: Selection, name: string, abort: AbortSignal, maxNodes = MAX_SIDE_NODES): Promise<Sandwich> {
+  return call("hearth.v1.QueryService/Sandwich", { selection: selectionJson(selection), function: name, maxNodes: String(maxNodes) }, abort);
 }
 
 export interface Line {

@@ -18,11 +18,17 @@ function sameNode(tree: FlameTree, node: number, other: FlameTree): number {
   return found;
 }
 
-/** undefined where it is not known: the server sums the smallest frames of each answer, and not the same ones in both. */
-export function samplesOf(tree: FlameTree, node: number, counts: FlameTree | undefined): number | undefined {
+/**
+ * One number, or those of both sides of a diff. undefined where it is not known: the server sums the smallest frames of each
+ * answer, and not the same ones in both.
+ */
+export function samplesOf(tree: FlameTree, node: number, counts: FlameTree | undefined): number[] | undefined {
   if (!counts || counts.total[0] === 0 || (node > 0 && nameOf(tree, node) === OTHER)) {
     return undefined;
   }
   const found = sameNode(tree, node, counts);
-  return found < 0 ? undefined : counts.total[found]!;
+  if (found < 0) {
+    return undefined;
+  }
+  return counts.diff ? [counts.diff.leftTotal[found]!, counts.diff.rightTotal[found]!] : [counts.total[found]!];
 }

@@ -65,7 +65,7 @@ function factsOf({ tree, layout, box, node: undrawn = -1, unit, texts, counts }:
     if (!tree.isInverted) facts.push(`${texts.self} ${formatValue(self, unit)}, ${formatShare(self, whole)}`);
   }
   const samples = samplesOf(tree, node, counts);
-  if (samples !== undefined) facts.push(texts.samples(formatCount(samples)));
+  if (samples) facts.push(texts.samples(samples.map(formatCount)));
   const name = nameOf(tree, node);
   if (name === OTHER) facts.push(texts.serverSum);
   else if (node > 0) facts.push([packageOf(name), texts.kinds[kindOf(name)]].filter(Boolean).join(", "));

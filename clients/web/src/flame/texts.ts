@@ -32,7 +32,8 @@ export interface FlameTexts {
   empty: string;
   remove(what: string): string;
   culled(frames: string): string;
-  samples(count: string): string;
+  /** One count, or those of both sides of a diff. */
+  samples(counts: string[]): string;
   buildId(id: string): string;
   serverSum: string;
   matches(frames: string, functions: string, value: string, share: string): string;

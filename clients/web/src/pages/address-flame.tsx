@@ -4,6 +4,7 @@ import { FlameGraph } from "../flame/FlameGraph";
 import type { FlameTree } from "../flame/tree";
 import { change, param, shownPage } from "../url";
 import { ExportButton } from "./export-button";
+import type { Samples } from "./use-samples";
 
 export function zoomOf(name: string): string[] {
   return param(name).split(".").filter((id) => id !== "");
@@ -13,7 +14,14 @@ export function zoomOfAddress(): string[] {
   return zoomOf("zoom");
 }
 
-export function AddressFlame({ tree, unit }: { tree: FlameTree; unit: string }) {
+interface Props {
+  tree: FlameTree;
+  unit: string;
+  /** How many samples its frames have, asked for once one is described. */
+  samples?: Samples<FlameTree>;
+}
+
+export function AddressFlame({ tree, unit, samples }: Props) {
   const title = `${texts.value.pages[shownPage.value]} ${param("id")}`.trim();
   return (
     <FlameGraph
@@ -23,6 +31,8 @@ export function AddressFlame({ tree, unit }: { tree: FlameTree; unit: string }) 
       palette="package"
       texts={flameTexts.value}
       tools={(made) => <ExportButton made={made} title={title} type={unit} />}
+      counts={samples?.counts}
+      onHover={(node) => node !== null && samples?.want()}
       onView={(next) => change({ zoom: next.zoom.join("."), search: next.search })}
     />
   );

@@ -1,6 +1,7 @@
 // Callers and callees of one function, as the server answers them: exact, however large the profile is.
 import { useMemo, useState } from "preact/hooks";
-import type { Sandwich } from "../api/functions";
+import type { Selection } from "../api/encode";
+import { askSandwich, type Sandwich } from "../api/functions";
 import type { Answer } from "../api/use-answer";
 import { flameTexts, texts } from "../app/settings";
 import { copyText } from "../copy";
@@ -15,6 +16,7 @@ import "./callers-callees.css";
 import { ExportButton } from "./export-button";
 import { Menu } from "./menu";
 import { Failure } from "./notice";
+import { useSamplesOf } from "./use-samples";
 
 // Pixels of what stands around a flame graph, and of its rows.
 const AROUND_GRAPH = 141;
@@ -22,6 +24,8 @@ const MIN_GRAPH = 160;
 const MAX_GRAPH = 320;
 const ROW = 20;
 const LONGEST_NAME = 200;
+// Of each side, when samples are counted: twice what the pictures have, as the frames that are cut are not the same.
+const MAX_COUNTED_NODES = 8192;
 
 export type FunctionPart = "lines" | "spans";
 
@@ -32,20 +36,30 @@ export function goToFunction(name: string, part: FunctionPart | "" = ""): void {
 interface Props {
   name: string;
   sandwich: Answer<Sandwich>;
+  // What the sandwich answers, by its key, and the profile types that are there.
+  question: { selection: Selection; key: string | null; types: readonly string[] };
   // Parameters of the address that hold the zoom of each graph.
   zooms: [string, string];
   // Takes frames out of both trees, if some are hidden; another function hides others.
   without?(tree: FlameTree): FlameTree;
 }
 
-export function CallersAndCallees({ name, sandwich, zooms, without }: Props) {
+type Trees = [callers: FlameTree, callees: FlameTree];
+
+function treesOf({ callers = [], callees = [] }: Sandwich, without: Props["without"]): Trees {
+  const [up, down] = [callers, callees].map(treeOfNodes).map((tree) => (without ? without(tree) : tree));
+  return [{ ...up!, isInverted: true }, down!];
+}
+
+export function CallersAndCallees({ name, sandwich, question: { selection, key, types }, zooms, without }: Props) {
   const words = texts.value;
   const [menu, setMenu] = useState<MenuRequest | null>(null);
-  const { callers = [], callees = [], unit = "" } = sandwich.value ?? {};
-  const trees = useMemo(() => {
-    const [up, down] = [callers, callees].map(treeOfNodes).map((tree) => (without ? without(tree) : tree));
-    return [{ ...up!, isInverted: true }, down!];
-  }, [sandwich.value, without]);
+  const { unit = "" } = sandwich.value ?? {};
+  const trees = useMemo(() => treesOf(sandwich.value ?? {}, without), [sandwich.value, without]);
+  const { counts, want } = useSamplesOf({ key, types, type: selection.type, zooms }, (type, abort) =>
+    askSandwich({ ...selection, type }, name, abort, MAX_COUNTED_NODES),
+  );
+  const counted = useMemo(() => counts && treesOf(counts, without), [counts, without]);
   const rows = Math.max(...trees.map((tree) => tree.maxDepth + 1));
   const height = AROUND_GRAPH + Math.min(MAX_GRAPH, Math.max(MIN_GRAPH, rows * ROW));
   const shown = boundedName(name, LONGEST_NAME);
@@ -68,6 +82,8 @@ export function CallersAndCallees({ name, sandwich, zooms, without }: Props) {
                 tools={(made) => <ExportButton made={made} title={titles[i]!} type={unit} />}
                 onView={(view) => change({ [zooms[i]!]: view.zoom.join("."), search: view.search })}
                 onMenu={setMenu}
+                counts={counted?.[i]}
+                onHover={(node) => node !== null && want()}
               />
             </div>
           ))}

@@ -35,7 +35,7 @@ export const flameEn: FlameTexts = {
   empty: "No samples match.",
   remove: (what) => `Remove: ${what}`,
   culled: (frames) => `${counted(frames, "frame", "frames")}, each too narrow to draw`,
-  samples: (count) => counted(count, "sample", "samples"),
+  samples: (counts) => counted(counts.join(" → "), "sample", "samples"),
   buildId: (id) => `build id ${id}`,
   serverSum: "Small frames that the server summed",
   matches: (frames, functions, value, share) =>

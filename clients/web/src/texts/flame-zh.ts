@@ -31,7 +31,7 @@ export const flameZh: FlameTexts = {
   empty: "没有匹配的样本。",
   remove: (what) => `移除：${what}`,
   culled: (frames) => `${frames} 个帧，太窄而无法单独绘制`,
-  samples: (count) => `${count} 个样本`,
+  samples: (counts) => `${counts.join(" → ")} 个样本`,
   buildId: (id) => `构建 ID ${id}`,
   serverSum: "由服务器合并的小帧",
   matches: (frames, functions, value, share) =>

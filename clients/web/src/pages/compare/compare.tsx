@@ -14,7 +14,8 @@ import { zoomOf } from "../address-flame";
 import "./compare.css";
 import { Empty } from "../empty";
 import { Failure, Notes } from "../notice";
-import { costOf, RangeOf, readSides, SidesForm, useDiff, type Side as SideOfAddress } from "./two-sides";
+import type { Samples } from "../use-samples";
+import { costOf, RangeOf, readSides, SidesForm, useDiff, useDiffSamples, type Side as SideOfAddress } from "./two-sides";
 
 const LONGEST_NAME = 200;
 const SIDES = ["baseline", "comparison"] as const;
@@ -39,13 +40,21 @@ function writeView(place: Place, isLinked: boolean, view: FlameView): void {
   change({ [name]: view.zoom.join("."), search: view.search });
 }
 
-function Pictures({ loaded, sides }: { loaded: Loaded; sides: Record<Place, SideOfAddress> }) {
+interface PicturesProps {
+  loaded: Loaded;
+  sides: Record<Place, SideOfAddress>;
+  samples: Samples<FlameTree>;
+}
+
+function bothSides(both: FlameTree): Record<Place, Side> {
+  return { baseline: sideOf(both, "left"), comparison: sideOf(both, "right") };
+}
+
+function Pictures({ loaded, sides, samples }: PicturesProps) {
   const words = texts.value.comparing;
   const both = loaded.tree;
-  const trees = useMemo<Record<Place, Side>>(
-    () => ({ baseline: sideOf(both, "left"), comparison: sideOf(both, "right") }),
-    [both],
-  );
+  const trees = useMemo(() => bothSides(both), [both]);
+  const counts = useMemo(() => samples.counts && bothSides(samples.counts), [samples.counts]);
   const [pointed, setPointed] = useState<Pointed | null>(null);
   const isLinked = param("unlinked") !== "1";
   // A frame of an answer before means nothing in this one.
@@ -81,7 +90,11 @@ function Pictures({ loaded, sides }: { loaded: Loaded; sides: Record<Place, Side
                   : words.change(formatChange(points, 1).replace("%", "")))
               }
               onView={(view) => writeView(place, isLinked, view)}
-              onHover={(at) => setPointed(at === null ? null : { place, both, node: inDiff[at]! })}
+              counts={counts?.[place].tree}
+              onHover={(at) => {
+                if (at !== null) samples.want();
+                setPointed(at === null ? null : { place, both, node: inDiff[at]! });
+              }}
             />
           </div>
         );
@@ -96,6 +109,7 @@ export function Compare() {
   const type = chooseType(types.value ?? []);
   const sides = readSides();
   const compared = useDiff(type, sides, false);
+  const samples = useDiffSamples(type, sides, types.value ?? []);
   const isLinked = param("unlinked") !== "1";
 
   if (types.value?.length === 0) {
@@ -127,7 +141,7 @@ export function Compare() {
           {words.linked}
         </button>
       </div>
-      {compared.value && <Pictures loaded={compared.value} sides={sides} />}
+      {compared.value && <Pictures loaded={compared.value} sides={sides} samples={samples} />}
     </section>
   );
 }

@@ -7,10 +7,12 @@ import { formatSpan, formatTime, rangeKey, selector, span, type ProfileType } fr
 import { texts } from "../../app/settings";
 import { loadDiff, type Loaded } from "../../flame/load";
 import { visibleName } from "../../flame/names";
+import type { FlameTree } from "../../flame/tree";
 import { toLocal, type Span } from "../../time";
 import { formatValue } from "../../units";
 import { change, param } from "../../url";
 import { useDeploys } from "../use-deploys";
+import { MAX_COUNTED_NODES, useSamplesOf, type Samples } from "../use-samples";
 import { LabelSides } from "./label-sides";
 
 const MAX_NODES = 16384;
@@ -62,18 +64,29 @@ export function keyOfSides(type: ProfileType, { baseline, comparison, preset, is
   return [rangeKey.value, type.ID, baseline.selector, comparison.selector, preset, param("deploy"), isSwapped].join(" ");
 }
 
-// With `isJudged`, the server also tells changes from noise.
-export function useDiff(type: ProfileType | undefined, sides: TwoSides, isJudged: boolean): Answer<Loaded> {
+function askDiff(type: string, sides: TwoSides, maxNodes: number, isJudged: boolean, abort: AbortSignal): Promise<Loaded> {
   const select = ({ range, selector }: Side): Selection => ({
-    type: type?.ID ?? "",
+    type,
     selector,
     startMs: range.startMs,
     endMs: range.endMs,
     functions: [],
     without: [],
   });
-  return useAnswer(type ? keyOfSides(type, sides) : null, (abort) =>
-    loadDiff(encodeDiff(select(sides.baseline), select(sides.comparison), MAX_NODES, isJudged), abort),
+  return loadDiff(encodeDiff(select(sides.baseline), select(sides.comparison), maxNodes, isJudged), abort);
+}
+
+// With `isJudged`, the server also tells changes from noise.
+export function useDiff(type: ProfileType | undefined, sides: TwoSides, isJudged: boolean): Answer<Loaded> {
+  return useAnswer(type ? keyOfSides(type, sides) : null, (abort) => askDiff(type!.ID, sides, MAX_NODES, isJudged, abort));
+}
+
+// The samples of both sides.
+export function useDiffSamples(type: ProfileType | undefined, sides: TwoSides, types: readonly ProfileType[]): Samples<FlameTree> {
+  const key = type ? keyOfSides(type, sides) : null;
+  const ids = types.map(({ ID }) => ID);
+  return useSamplesOf({ key, types: ids, type: type?.ID ?? "", zooms: ["zoom", "zoom2"] }, (counting, abort) =>
+    askDiff(counting, sides, MAX_COUNTED_NODES, false, abort).then(({ tree }) => tree),
   );
 }
 

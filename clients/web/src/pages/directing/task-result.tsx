@@ -65,6 +65,7 @@ function StoredResult({ task, schedules }: { task: Task; schedules: Schedule[] }
             ))}
           </div>
           <MergedFlame
+            types={types}
             selection={{ type, selector, startMs: Number(from), endMs: Number(to), functions: [], without: [], profileIds: ids }}
           />
         </>

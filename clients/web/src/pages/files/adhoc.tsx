@@ -12,6 +12,7 @@ import { AddressFlame } from "../address-flame";
 import { Drop } from "./drop";
 import { Failure } from "../notice";
 import { Parts, shownPart } from "../parts";
+import { useSamplesOf } from "../use-samples";
 import { Uploads } from "./uploads";
 
 const SERVICE = "adhocprofiles.v1.AdHocProfileService/";
@@ -85,13 +86,17 @@ function Picture({ ids }: { ids: string[] }) {
     return { answer, decoded: decodeFlamebearer(answer.flamebearerProfile) };
   });
   const types = shown.value?.answer.profileTypes ?? [];
+  const type = kind || shown.value?.answer.profileType || types[0] || "";
+  const samples = useSamplesOf({ key: shown.value ? `${ids.join(" ")} ${kind}` : null, types, type }, async (counting, abort) =>
+    decodeFlamebearer((await ask(ids, counting, abort)).flamebearerProfile).tree,
+  );
   return (
     <section class="adhoc" aria-busy={shown.isLoading}>
       <Failure error={shown.error} />
       {types.length > 1 && (
         <select
           aria-label={pageTexts.value.profileType}
-          value={kind || shown.value?.answer.profileType || types[0]}
+          value={type}
           onChange={(event) => change({ kind: event.currentTarget.value, zoom: "" })}
         >
           {types.map((type) => (
@@ -102,7 +107,7 @@ function Picture({ ids }: { ids: string[] }) {
       {shown.value?.decoded.isCut && <p class="note">{pageTexts.value.adhoc.cut}</p>}
       {shown.value && (
         <div class="views flame">
-          <AddressFlame tree={shown.value.decoded.tree} unit={shown.value.decoded.unit} />
+          <AddressFlame tree={shown.value.decoded.tree} unit={shown.value.decoded.unit} samples={samples} />
         </div>
       )}
     </section>

@@ -154,14 +154,19 @@ function Choose({ scope, type, of }: { scope: Scope; type: string; of: string })
   );
 }
 
+// Of the callers and the callees.
+const ZOOMS: [string, string] = ["zoom", "zoom2"];
+
 export function FunctionPage() {
   const types = useProfileTypes();
+  const typeIds = (types.value ?? []).map(({ ID }) => ID);
   const type = chooseType(types.value ?? []);
   const name = param("function");
   const scope = { type: type?.ID ?? "", selector: selector.value, span: span.value };
   const key = `${rangeKey.value} ${scope.type} ${scope.selector} ${name}`;
   const isNamed = type !== undefined && name !== "";
-  const sandwich = useAnswer(isNamed ? key : null, (abort) => askSandwich({ ...scope, ...scope.span, functions: [], without: [] }, name, abort));
+  const selection = { ...scope, ...scope.span, functions: [], without: [] };
+  const sandwich = useAnswer(isNamed ? key : null, (abort) => askSandwich(selection, name, abort));
 
   if (types.value?.length === 0) {
     return <Empty />;
@@ -181,7 +186,7 @@ export function FunctionPage() {
       {isAbsent ? <p class="note">{texts.value.comparing.absent}</p> : <Failure error={sandwich.error} />}
       {!sandwich.error && (
         <>
-          <CallersAndCallees name={name} sandwich={sandwich} zooms={["zoom", "zoom2"]} />
+          <CallersAndCallees name={name} sandwich={sandwich} question={{ selection, key, types: typeIds }} zooms={ZOOMS} />
           <div class="columns">
             <div class="part">
               <ServicesPart {...named} />

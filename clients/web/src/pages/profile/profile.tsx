@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { askSandwich } from "../../api/functions";
 import { useAnswer } from "../../api/use-answer";
-import { chooseType, rangeName, selector, typeName, useProfileTypes, type ProfileType } from "../../app/question";
+import { chooseType, rangeName, selector, typeName, useProfileTypes } from "../../app/question";
 import { askingTexts } from "../../app/asking-texts";
 import { isNarrow } from "../../app/narrow";
 import { flameTexts, texts } from "../../app/settings";
@@ -18,6 +18,7 @@ import { Empty } from "../empty";
 import { ExportButton } from "../export-button";
 import { Menu } from "../menu";
 import { Failure, Notes } from "../notice";
+import { useSamples } from "../use-samples";
 import { HideBackground, StackChips } from "./profile-chips";
 import { menuItems } from "./profile-menu";
 import { CostlyQuestion, ExplainButton, PlanTable, usePermission, type Asked } from "./profile-cost";
@@ -28,19 +29,20 @@ import { ProfileTable } from "./profile-table";
 import { Timeline } from "./profile-timeline";
 import { useTree } from "./profile-tree";
 import { usePlace } from "./use-place";
-import { useSamples } from "./use-samples";
 import { WholeRange } from "./whole-range";
 import { withoutFrames } from "./without-frames";
 import "./profile.css";
 
-const NO_TYPES: ProfileType[] = [];
+const NO_TYPES: string[] = [];
+// Of the callers and the callees in the sandwich.
+const ZOOMS: [string, string] = ["zoom2", "zoom3"];
 const VIEWS = ["flame", "table", "both", "sandwich"] as const;
 
 type Without = ((tree: FlameTree) => FlameTree) | undefined;
 
 interface GraphProps {
-  asked: Asked | null;
-  types: ProfileType[];
+  asked: Asked;
+  types: string[];
   tree: FlameTree;
   // Hides background code.
   without: Without;
@@ -53,7 +55,7 @@ interface GraphProps {
 // The zoom and the frame under the pointer change often, and nothing else of the page depends on them.
 function Graph({ asked, types, tree, without, unit, service, type, onMenu }: GraphProps) {
   const { places, onHover } = usePlace(asked);
-  const { counts, want } = useSamples(asked, types);
+  const { counts, want } = useSamples(asked.selection, asked.key, types);
   const shownCounts = useMemo(() => (counts && without ? without(counts) : counts), [counts, without]);
   return (
     <FlameGraph
@@ -76,13 +78,14 @@ function Graph({ asked, types, tree, without, unit, service, type, onMenu }: Gra
   );
 }
 
-function SandwichView({ asked: { selection, key }, without }: { asked: Asked; without: Without }) {
+function SandwichView({ asked: { selection, key }, types, without }: { asked: Asked; types: string[]; without: Without }) {
   const name = param("function");
-  const sandwich = useAnswer(name === "" ? null : `${key} ${name}`, (abort) => askSandwich(selection, name, abort));
+  const of = name === "" ? null : `${key} ${name}`;
+  const sandwich = useAnswer(of, (abort) => askSandwich(selection, name, abort));
   return name === "" ? (
     <p class="muted">{texts.value.profile.chooseFunction}</p>
   ) : (
-    <CallersAndCallees name={name} sandwich={sandwich} zooms={["zoom2", "zoom3"]} without={without} />
+    <CallersAndCallees name={name} sandwich={sandwich} question={{ selection, key: of, types }} zooms={ZOOMS} without={without} />
   );
 }
 
@@ -124,6 +127,8 @@ export function Profile() {
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
   }, []);
+
+  const typeIds = useMemo(() => types.value?.map(({ ID }) => ID) ?? NO_TYPES, [types.value]);
 
   const selection = selectionOfAddress(type?.ID ?? param("type"));
   const { asked, isHeld, plan, permit } = usePermission(selection);
@@ -209,12 +214,12 @@ export function Profile() {
       </div>
       {tree && total === 0 && <p class="muted">{words.noData}</p>}
       {tree && (view === "flame" || view === "both") && <Others tree={whole ?? tree} notes={notes} isLoading={merged.isLoading} />}
-      {tree && total > 0 && (
+      {asked && tree && total > 0 && (
         <div class={"views " + view}>
           {(view === "flame" || view === "both") && (
             <Graph
               asked={asked}
-              types={types.value ?? NO_TYPES}
+              types={typeIds}
               tree={tree}
               without={without}
               unit={unit}
@@ -223,8 +228,8 @@ export function Profile() {
               onMenu={setMenu}
             />
           )}
-          {view === "sandwich" && asked && <SandwichView asked={asked} without={without} />}
-          {view !== "flame" && asked && <ProfileTable asked={asked} hidden={hidden} />}
+          {view === "sandwich" && <SandwichView asked={asked} types={typeIds} without={without} />}
+          {view !== "flame" && <ProfileTable asked={asked} hidden={hidden} />}
         </div>
       )}
       {menu && <Menu items={menuItems(menu)} x={menu.x} y={menu.y} label={menu.name} onClose={() => setMenu(null)} />}

@@ -61,6 +61,7 @@ export function OneProfile({ id }: { id: string }) {
       <TypeTabs types={types} chosen={type} />
       {type && (
         <MergedFlame
+          types={types.map(({ profileType }) => profileType)}
           selection={{
             type: type.profileType,
             selector: labelSelector,

@@ -135,6 +135,7 @@ export function FoundTrace({ lookup }: { lookup: Lookup }) {
             )}
           </h2>
           <MergedFlame
+            types={types.map(({ profileType }) => profileType)}
             selection={{
               type: type.profileType,
               selector: lookup.labelSelector || "{}",
