@@ -4,38 +4,43 @@ import { functionsOf } from "../src/flame/functions";
 import { searchTree } from "../src/flame/search";
 import {
   applyTransforms,
-  collapseModule,
-  collapseRecursion,
   flip,
   focusFunction,
   hideFunction,
+  type Transform,
 } from "../src/flame/transforms";
+import { packageOf } from "../src/flame/names";
 import { checkTree, randomTree, stacksOf, treeOfStacks } from "./flame-fixtures";
+import shared from "./transforms.txt";
 
 const RECURSIVE = { "main;f;g;f;h": 4, "main;f;f": 2, "main;g": 1, "f;x": 3 };
 
-test("focus keeps what is below the outermost calls", () => {
-  assert.deepEqual(stacksOf(focusFunction(treeOfStacks(RECURSIVE), "f")), { "f;g;f;h": 4, "f;f": 2, "f;x": 3 });
-  assert.equal(focusFunction(treeOfStacks(RECURSIVE), "absent").total[0], 0);
-});
+// tests/unit/model/test_stack_transforms.c reads the same file.
+test("transforms and packages are those of the shared cases", () => {
+  let cases = 0;
+  for (const block of shared.split("\n\n")) {
+    const lines = block.split("\n").filter((line) => !line.startsWith("#"));
+    const named = lines.filter((line) => line.startsWith("package ")).map((line) => line.slice("package ".length).split(" -> "));
+    named.forEach(([name, wanted]) => assert.equal(packageOf(name!), wanted, name));
+    cases += named.length;
+    if (lines[0] !== "stacks") continue;
 
-test("hide gives a function's cost to its caller", () => {
-  assert.deepEqual(stacksOf(hideFunction(treeOfStacks(RECURSIVE), "f")), {
-    "main;g;h": 4,
-    main: 2,
-    "main;g": 1,
-    x: 3,
-  });
-});
-
-test("collapsed recursion keeps the function's total", () => {
-  const collapsed = collapseRecursion(treeOfStacks(RECURSIVE), "f");
-  assert.deepEqual(stacksOf(collapsed), { "main;f;h": 4, "main;f": 2, "main;g": 1, "f;x": 3 });
-});
-
-test("a collapsed package is one frame", () => {
-  const tree = treeOfStacks({ "main.main;net/http.Serve;net/http.(*conn).serve;app.Handle;net/http.Write": 5 });
-  assert.deepEqual(stacksOf(collapseModule(tree, "net/http")), { "main.main;net/http;app.Handle;net/http": 5 });
+    const read = (from: number, to: number) =>
+      Object.fromEntries(lines.slice(from, to).filter((line) => line !== "").map((line) => {
+        const at = line.lastIndexOf(" ");
+        return [line.slice(0, at), Number(line.slice(at + 1))];
+      }));
+    const first = lines.findIndex((line) => line.startsWith("then "));
+    const gives = lines.indexOf("gives");
+    const transforms = lines.slice(first, gives).map((line) => {
+      const [, kind = "", name = ""] = /^then (\w+) (.*)$/.exec(line)!;
+      return { kind: kind === "package" ? "module" : kind, name } as Transform;
+    });
+    const result = applyTransforms(treeOfStacks(read(1, first)), transforms);
+    assert.deepEqual(stacksOf(result), read(gives + 1, lines.length), block);
+    cases++;
+  }
+  assert.ok(cases > 40);
 });
 
 test("flip shows callers below the leaves", () => {

@@ -84,7 +84,8 @@ export function packageOf(name: string): string {
   const bare = bareName(name).replace(COPIES, "");
   const colons = bare.indexOf("::");
   if (colons > 0) {
-    return bare.slice(0, colons).replace(/^.*\s/, "");
+    const head = bare.slice(0, colons);
+    return head.slice(head.lastIndexOf(" ") + 1);
   }
   const slash = bare.lastIndexOf("/");
   const last = bare.slice(slash + 1);
