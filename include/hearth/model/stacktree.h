@@ -86,6 +86,15 @@ enum hearth_status hearth_stacktree_add_profile(struct hearth_stacktree *tree,
                                                 const struct hearth_profile *profile,
                                                 uint32_t type_idx, struct hearth_err *err);
 /*
+ * The reverse: a profile with one type of values and a sample for each node with a self, in the
+ * tree's arena; every frame is a location and a function of that name, without file, line or
+ * address. Texts are the tree's. NO_MEMORY; OUT_OF_RANGE for more than 2^31 frames in all.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_stacktree_to_profile(const struct hearth_stacktree *tree,
+                                               struct hearth_str type, struct hearth_str unit,
+                                               struct hearth_profile *ret, struct hearth_err *err);
+/*
  * Compute all totals; call again after values changed. OUT_OF_RANGE if a sum exceeds 64 bits and
  * for a negative self.
  */

@@ -1,4 +1,4 @@
-/* profile_tree.c -- the stacks of a decoded profile as a tree of function names. */
+/* profile_tree.c -- the stacks of a decoded profile as a tree of function names, and back. */
 #include "hearth/base/mem.h"
 #include "hearth/model/frame_name.h"
 #include "hearth/model/stacktree.h"
@@ -100,4 +100,104 @@ enum hearth_status hearth_stacktree_add_profile(struct hearth_stacktree *tree,
     hearth_mem_free(a.name_of);
 
     return status;
+}
+
+/* ---- back ---- */
+
+static uint32_t parent_of(const struct hearth_stacktree *tree, uint32_t node)
+{
+    return tree->nodes[node].parent;
+}
+
+/* Samples, and the frames of all of them. */
+static void count_stacked(const struct hearth_stacktree *tree, size_t *ret_samples,
+                          size_t *ret_frames)
+{
+    *ret_samples = *ret_frames = 0;
+    for (uint32_t i = 0; i < tree->n_nodes; i++) {
+        if (tree->nodes[i].self == 0) {
+            continue;
+        }
+        ++*ret_samples;
+        for (uint32_t at = i; at != 0; at = parent_of(tree, at)) {
+            ++*ret_frames;
+        }
+    }
+}
+
+/* A function, a line and a location for each name but the root's; then the texts of the type. */
+static void name_functions(const struct hearth_stacktree *tree, struct hearth_str type,
+                           struct hearth_str unit, struct hearth_profile *p)
+{
+    p->strings[0] = hearth_str_n("", 0);
+    for (uint32_t i = 0; i < p->n_functions; i++) {
+        p->strings[i + 1] = tree->names[i + 1];
+        p->functions[i] = (struct hearth_function){.name = i + 1, .system_name = i + 1};
+        p->lines[i] = (struct hearth_line){.function = i};
+        p->locations[i] =
+            (struct hearth_location){.mapping = HEARTH_NO_INDEX, .first_line = i, .n_lines = 1};
+    }
+    p->strings[p->n_strings - 2] = type;
+    p->strings[p->n_strings - 1] = unit;
+    p->types[0] = (struct hearth_value_type){p->n_strings - 2, p->n_strings - 1};
+}
+
+static void write_stacks(const struct hearth_stacktree *tree, struct hearth_profile *p)
+{
+    uint32_t sample = 0, n = 0;
+
+    for (uint32_t i = 0; i < tree->n_nodes; i++) {
+        if (tree->nodes[i].self == 0) {
+            continue;
+        }
+        p->values[sample] = tree->nodes[i].self;
+        p->stack_first[sample++] = n;
+        for (uint32_t at = i; at != 0; at = parent_of(tree, at)) {
+            uint32_t name = tree->nodes[at].name;
+            p->stack_locs[n++] = name == 0 ? HEARTH_NO_INDEX : name - 1;
+        }
+    }
+    p->stack_first[sample] = n;
+}
+
+enum hearth_status hearth_stacktree_to_profile(const struct hearth_stacktree *tree,
+                                               struct hearth_str type, struct hearth_str unit,
+                                               struct hearth_profile *ret, struct hearth_err *err)
+{
+    assert(tree != NULL && ret != NULL);
+
+    struct hearth_arena *arena = tree->arena;
+    size_t n_functions = tree->n_names > 0 ? tree->n_names - 1 : 0, n_samples, n_frames;
+    count_stacked(tree, &n_samples, &n_frames);
+    if (n_frames > INT32_MAX) {
+        return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
+                           "the stack traces have %zu frames in all, more than a profile can hold",
+                           n_frames);
+    }
+
+    *ret = (struct hearth_profile){
+        .strings = hearth_arena_calloc(arena, n_functions + 3, sizeof *ret->strings),
+        .types = hearth_arena_calloc(arena, 1, sizeof *ret->types),
+        .functions = hearth_arena_calloc(arena, n_functions, sizeof *ret->functions),
+        .lines = hearth_arena_calloc(arena, n_functions, sizeof *ret->lines),
+        .locations = hearth_arena_calloc(arena, n_functions, sizeof *ret->locations),
+        .stack_first = hearth_arena_calloc(arena, n_samples + 1, sizeof *ret->stack_first),
+        .stack_locs = hearth_arena_calloc(arena, n_frames, sizeof *ret->stack_locs),
+        .values = hearth_arena_calloc(arena, n_samples, sizeof *ret->values),
+        .label_first = hearth_arena_calloc(arena, n_samples + 1, sizeof *ret->label_first),
+        .n_strings = (uint32_t)n_functions + 3,
+        .n_types = 1,
+        .n_functions = (uint32_t)n_functions,
+        .n_lines = (uint32_t)n_functions,
+        .n_locations = (uint32_t)n_functions,
+        .n_samples = (uint32_t)n_samples,
+        .n_stack_locs = (uint32_t)n_frames,
+    };
+    if (arena->refused) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    name_functions(tree, type, unit, ret);
+    write_stacks(tree, ret);
+
+    return HEARTH_OK;
 }
