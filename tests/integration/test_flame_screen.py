@@ -377,7 +377,6 @@ class Flame(unittest.TestCase):
             ([broken], f"{broken}: "),
             ([path, "--type", "wall"], 'there is no type "wall"; types of the file: process_cpu:cpu:nanoseconds'),
             ([path, "--since", "1h"], "a file is read whole: ranges are for queries"),
-            ([path, "-o", "json"], "flame FILE does not support -o json"),
             ([path, "--without", "fib"], "a file is read whole: filters, --aggregation and --go-stacks are for queries"),
         ):
             ran = hearth("flame", *arguments)

@@ -194,14 +194,14 @@ static enum hearth_status open_screen(struct cli *cli, const Querier__V1__FlameG
     return cli_run_screen(cli, &graph, &facts, unit, out);
 }
 
-/* Writes the graph of a file, or its profile, as the file that -o names. */
-static enum cli_exit save_file(struct cli *cli, const char *path, const struct flame_file *file)
+/* Writes a tree, or its profile, as the file that -o names. */
+static enum cli_exit save_tree(struct cli *cli, const char *title, struct flame_file *file)
 {
     struct hearth_buf out;
 
     if (flame_output_is_chosen(cli)) {
         const struct flame_export_facts facts = {
-            .title = flame_output_file_title(path),
+            .title = title,
             .type = file->type,
             .range = file->range,
             .unit = cli_type_unit(file->type),
@@ -221,46 +221,62 @@ static enum cli_exit save_file(struct cli *cli, const char *path, const struct f
     return code;
 }
 
-static enum cli_exit show_file(struct cli *cli, const char *path, bool is_screen)
+/* Shows a tree as a picture, as text or on the screen. */
+static enum hearth_status draw_tree(struct cli *cli, const struct flame_file *file,
+                                    const struct flame_facts *facts, bool is_screen,
+                                    struct hearth_buf *out)
 {
-    struct flame_file file;
+    struct hearth_str unit = cli_type_unit(file->type);
     struct hearth_flamegraph graph;
+
+    HEARTH_TRY(hearth_flamegraph_make(&file->tree, cli->max_nodes, &cli->arena, &graph, &cli->err));
+    if (cli->output == CLI_JSON) {
+        return flame_output_json(cli, &graph, out);
+    }
+    return is_screen ? cli_run_screen(cli, &graph, facts, unit, out)
+                     : draw_graph(cli, &graph, unit, out);
+}
+
+/* Puts out a tree of a file or of a query, and releases it. `title` is of saved files. */
+static enum cli_exit show_tree(struct cli *cli, struct flame_file *file, const char *title,
+                               const struct flame_facts *facts, bool is_screen)
+{
     struct hearth_buf out;
 
-    if (cli->output == CLI_JSON) {
-        return cli_usage("flame FILE does not support -o json");
+    if (cli->output != CLI_TABLE && cli->output != CLI_JSON) {
+        enum cli_exit code = save_tree(cli, title, file);
+        flame_file_release(file);
+        return code;
     }
+
     hearth_buf_init(&out, 0);
-    enum hearth_status status = flame_file_open(cli, path, cli->type, &file);
-    if (status == HEARTH_OK && file.tree.nodes[0].total == 0) {
-        enum cli_exit code = flame_file_is_empty(path, file.type);
-        flame_file_release(&file);
-        return code;
-    }
-    if (status == HEARTH_OK && cli->output != CLI_TABLE) {
-        enum cli_exit code = save_file(cli, path, &file);
-        flame_file_release(&file);
-        return code;
-    }
-    if (status == HEARTH_OK) {
-        status = hearth_flamegraph_make(&file.tree, cli->max_nodes, &cli->arena, &graph, &cli->err);
-    }
-    if (status == HEARTH_OK) {
-        const struct flame_facts facts = {.selector = path,
-                                          .type = file.type,
-                                          .range = file.range,
-                                          .no_page = "a file has no page; hearth upload stores it"};
-        struct hearth_str unit = cli_type_unit(file.type);
-        status = is_screen ? cli_run_screen(cli, &graph, &facts, unit, &out)
-                           : draw_graph(cli, &graph, unit, &out);
-    }
-    flame_file_release(&file);
+    enum hearth_status status = draw_tree(cli, file, facts, is_screen, &out);
+    flame_file_release(file);
     if (status != HEARTH_OK) {
         hearth_buf_release(&out);
         return cli_fail(cli, status);
     }
 
     return cli_print(&out);
+}
+
+static enum cli_exit show_file(struct cli *cli, const char *path, bool is_screen)
+{
+    struct flame_file file;
+    enum hearth_status status = flame_file_open(cli, path, cli->type, &file);
+
+    if (status != HEARTH_OK || file.tree.nodes[0].total == 0) {
+        enum cli_exit code =
+            status != HEARTH_OK ? cli_fail(cli, status) : flame_file_is_empty(path, file.type);
+        flame_file_release(&file);
+        return code;
+    }
+    const struct flame_facts facts = {.selector = path,
+                                      .type = file.type,
+                                      .range = file.range,
+                                      .no_page = "a file has no page; hearth upload stores it"};
+
+    return show_tree(cli, &file, flame_output_file_title(path), &facts, is_screen);
 }
 
 /* Writes the answer as the file that -o names. */

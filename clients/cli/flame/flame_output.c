@@ -88,6 +88,37 @@ enum hearth_status flame_output_text(struct cli *cli, const struct hearth_flameg
     return hearth_flame_text_write(graph, &how, &cli->arena, out, &cli->err);
 }
 
+enum hearth_status flame_output_json(struct cli *cli, const struct hearth_flamegraph *graph,
+                                     struct hearth_buf *out)
+{
+    struct hearth_arena *arena = &cli->arena;
+    Querier__V1__FlameGraph answer = QUERIER__V1__FLAME_GRAPH__INIT;
+    Querier__V1__Level *levels = hearth_arena_calloc(arena, graph->n_levels, sizeof *levels);
+
+    answer.names = hearth_arena_calloc(arena, graph->n_names, sizeof *answer.names);
+    answer.levels = hearth_arena_calloc(arena, graph->n_levels, sizeof *answer.levels);
+    for (size_t i = 0; !arena->refused && i < graph->n_names; i++) {
+        answer.names[i] = hearth_arena_strndup(arena, graph->names[i].p, graph->names[i].n);
+    }
+    if (arena->refused) {
+        return HEARTH_FAIL_ARENA(&cli->err, arena);
+    }
+    for (size_t i = 0; i < graph->n_levels; i++) {
+        querier__v1__level__init(&levels[i]);
+        levels[i].n_values = graph->levels[i].n;
+        levels[i].values = graph->levels[i].values;
+        answer.levels[i] = &levels[i];
+    }
+    answer.n_names = graph->n_names;
+    answer.n_levels = graph->n_levels;
+    answer.total = graph->total;
+    answer.max_self = graph->max_self;
+    hearth_pb_to_json(&answer.base, out);
+    hearth_buf_byte(out, '\n');
+
+    return HEARTH_OK;
+}
+
 /* Saves what a writer made, or says why it could not. */
 static enum cli_exit save_output(struct cli *cli, enum hearth_status status, struct hearth_buf *out)
 {

@@ -38,6 +38,10 @@ enum cli_exit flame_output_graph(struct cli *cli, const struct hearth_flamegraph
 /* Writes the first type of a profile, with at most --max-nodes nodes. CLI_NO_DATA if it has no samples. */
 enum cli_exit flame_output_profile(struct cli *cli, const struct hearth_profile *profile,
                                    const struct flame_export_facts *facts);
+/* Appends the JSON of a graph, a FlameGraph of querier.v1 as servers answer it, and a line feed. */
+HEARTH_MUST_CHECK
+enum hearth_status flame_output_json(struct cli *cli, const struct hearth_flamegraph *graph,
+                                     struct hearth_buf *out);
 /* Writes a sealed tree, with at most --max-nodes nodes. */
 enum cli_exit flame_output_tree(struct cli *cli, const struct hearth_stacktree *tree,
                                 const struct flame_export_facts *facts);
