@@ -35,6 +35,18 @@ void page_link_param(struct hearth_buf *out, const char *name, struct hearth_str
     }
 }
 
+void page_link_entry(struct hearth_buf *list, const char *word, const char *entry)
+{
+    hearth_buf_cstr(list, list->n > 0 ? "\n" : "");
+    hearth_buf_cstr(list, word);
+    for (const char *at = entry; *at != '\0'; at++) {
+        if (*at == '\\' || *at == '\n') {
+            hearth_buf_byte(list, '\\');
+        }
+        hearth_buf_byte(list, *at == '\n' ? 'n' : (unsigned char)*at);
+    }
+}
+
 void page_link_query(const char *url, const char *page, const struct page_query *query,
                      struct hearth_buf *out)
 {

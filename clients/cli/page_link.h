@@ -13,6 +13,12 @@ void page_link_begin(const char *url, const char *page, struct hearth_buf *out);
 /* Appends a parameter to such an address, unless it is empty. */
 void page_link_param(struct hearth_buf *out, const char *name, struct hearth_str value);
 
+/*
+ * Appends an entry, behind a word or "", to the list of a parameter: entries are separated by line
+ * feeds, a backslash quotes.
+ */
+void page_link_entry(struct hearth_buf *list, const char *word, const char *entry);
+
 /* What most pages show. */
 struct page_query {
     const char *selector, *type;

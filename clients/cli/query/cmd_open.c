@@ -17,26 +17,13 @@
 
 /* ---- filters ---- */
 
-/* Appends an entry of a list: entries are separated by line feeds, a backslash quotes. */
-static void add_entry(struct hearth_buf *list, const char *kind, const char *entry)
-{
-    hearth_buf_cstr(list, list->n > 0 ? "\n" : "");
-    hearth_buf_cstr(list, kind);
-    for (const char *at = entry; *at != '\0'; at++) {
-        if (*at == '\\' || *at == '\n') {
-            hearth_buf_byte(list, '\\');
-        }
-        hearth_buf_byte(list, *at == '\n' ? 'n' : (unsigned char)*at);
-    }
-}
-
 static void put_texts(struct hearth_buf *out, const char *name, const struct cli_texts *texts)
 {
     struct hearth_buf list;
 
     hearth_buf_init(&list, 0);
     for (size_t i = 0; i < texts->n; i++) {
-        add_entry(&list, "", texts->v[i]);
+        page_link_entry(&list, "", texts->v[i]);
     }
     page_link_param(out, name, hearth_buf_view(&list));
     hearth_buf_release(&list);
@@ -53,7 +40,7 @@ static void put_rows(struct hearth_buf *out, const struct cli *cli)
     hearth_buf_init(&list, 0);
     for (size_t kind = 1; kind < CLI_ROW_KINDS; kind++) {
         for (size_t i = 0; i < cli->rows[kind].with.n; i++) {
-            add_entry(&list, kinds[kind], cli->rows[kind].with.v[i]);
+            page_link_entry(&list, kinds[kind], cli->rows[kind].with.v[i]);
         }
     }
     page_link_param(out, "rows", hearth_buf_view(&list));
