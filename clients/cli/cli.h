@@ -68,6 +68,14 @@ struct cli_rows {
     struct cli_texts with, without;
 };
 
+/* Transforms of stack traces, in the order in which they are applied. */
+struct cli_transforms {
+    struct cli_transform {
+        const char *flag, *name; /* --focus FUNCTION */
+    } v[CLI_MAX_LABELS];
+    size_t n;
+};
+
 /* Options of the commands for agents; NULL: not given. `hearth trace` uses some of them. */
 struct cli_agent {
     const char *call, *dump_period, *duration, *endpoint, *events, *exec_args, *file, *instance,
@@ -166,6 +174,7 @@ struct cli {
     /* filters of hearth.v1; querier.v1 supports some of them */
     struct cli_texts functions, without, call_site, profile_ids, span_ids, trace_ids;
     struct cli_rows rows[CLI_ROW_KINDS]; /* those of functions are `functions` and `without` */
+    struct cli_transforms transforms;    /* of flame, top and open */
     const char *aggregation, *go_stacks, *by_kind, *search, *sort, *base_from, *base_to, *id;
     int64_t offset;
     struct cli_texts fail_on; /* of diff, as are the next three */
@@ -364,8 +373,28 @@ bool flame_is_file(const char *argument);
 HEARTH_MUST_CHECK enum hearth_status flame_file_open(struct cli *cli, const char *path,
                                                      const char *wanted, struct flame_file *ret);
 void flame_file_release(struct flame_file *file);
+/*
+ * Asks for the stack traces of the query, all of them, and transforms them. INVALID_ARGUMENT for
+ * options that do not go with transforms; NOT_FOUND if there are none. Release in every case.
+ */
+HEARTH_MUST_CHECK enum hearth_status flame_query_open(struct cli *cli, struct flame_file *ret);
+/* Makes the profile that of the transformed tree, for outputs of profiles. */
+HEARTH_MUST_CHECK enum hearth_status flame_file_take_tree(struct cli *cli, struct flame_file *file);
 /* Says that a file has only zeroes; returns CLI_NO_DATA. */
 enum cli_exit flame_file_is_empty(const char *path, const char *type);
+
+/* ---- flame_transforms.c ---- */
+
+/* Takes an option; false: it is wrong, or one too many. */
+bool cli_add_transform(struct cli *cli, const char *flag, const char *name);
+/*
+ * Replaces a sealed tree by the one that the options make of it; says which of them no frame
+ * matches. NOT_FOUND if --focus leaves nothing; INVALID_ARGUMENT for a wrong regular expression.
+ */
+HEARTH_MUST_CHECK enum hearth_status flame_transform_tree(struct cli *cli,
+                                                          struct hearth_stacktree *tree);
+/* Appends them to the address of a page. False: the page has no words for them. */
+HEARTH_MUST_CHECK bool flame_put_transforms(const struct cli *cli, struct hearth_buf *link);
 
 /* ---- options.c, help.c ---- */
 
@@ -456,6 +485,8 @@ HEARTH_MUST_CHECK enum hearth_status cli_selection(struct cli *cli, size_t arg,
 void cli_stack_filter(struct cli *cli, Hearth__V1__StackFilter *ret);
 /* Whether --by-kind is span. */
 bool cli_is_by_span(const struct cli *cli);
+/* Whether a name is "/RE/", a regular expression. */
+bool cli_is_expression(const char *value);
 /* Whether there is an option that cli_stack_filter reads. */
 bool cli_has_stack_filter(const struct cli *cli);
 /* Whether there is an option of a selection that the web page does not have. */
@@ -491,10 +522,10 @@ HEARTH_MUST_CHECK enum hearth_status cli_draw_top(struct cli *cli,
                                                   const Hearth__V1__TopResponse *answer,
                                                   const char *kind, struct hearth_buf *out);
 /*
- * The table of functions of a file, as --search, --sort and --offset choose it; in the arena.
- * Errors of flame_file_open.
+ * The table of functions of a file, or with NULL of the transformed stack traces of the query, as
+ * --search, --sort and --offset choose it; in the arena. Errors of flame_file_open and _query_open.
  */
-HEARTH_MUST_CHECK enum hearth_status cli_top_file(struct cli *cli, const char *path, int64_t limit,
+HEARTH_MUST_CHECK enum hearth_status cli_top_tree(struct cli *cli, const char *path, int64_t limit,
                                                   const char **ret_type,
                                                   Hearth__V1__TopResponse **ret);
 /* A profile.proto message into the file of -o pprof=FILE, gzipped. */

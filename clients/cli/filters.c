@@ -65,8 +65,7 @@ enum hearth_status cli_read_go_stacks(struct cli *cli, Hearth__V1__GoStacks *ret
     return HEARTH_OK;
 }
 
-/* "/RE/" is a regular expression. */
-static bool is_expression(const char *value)
+bool cli_is_expression(const char *value)
 {
     size_t n = strlen(value);
     return n > 2 && value[0] == '/' && value[n - 1] == '/';
@@ -76,7 +75,7 @@ static bool is_expression(const char *value)
 static void add_alternative(struct hearth_buf *out, const char *value)
 {
     hearth_buf_cstr(out, out->n > 0 ? "|" : "");
-    if (is_expression(value)) {
+    if (cli_is_expression(value)) {
         hearth_buf_cstr(out, "(?:");
         hearth_buf_append(out, value + 1, strlen(value) - 2);
         hearth_buf_byte(out, ')');
@@ -103,7 +102,7 @@ static bool make_row_condition(struct cli *cli, const struct cli_texts *values, 
     bool expression = false;
 
     for (size_t i = 0; i < values->n; i++) {
-        expression = expression || is_expression(values->v[i]);
+        expression = expression || cli_is_expression(values->v[i]);
     }
 
     if (!expression) {

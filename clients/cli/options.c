@@ -154,6 +154,8 @@ static bool set_value(struct cli *cli, const struct cli_option *option, const ch
         return parse_by(cli, value);
     case CLI_KIND_LABEL:
         return add_label(cli, value);
+    case CLI_KIND_TRANSFORM:
+        return cli_add_transform(cli, option->flag, value);
     case CLI_KIND_OUTPUT:
         return parse_output(cli, value);
     }

@@ -20,6 +20,7 @@ enum cli_option_kind {
     CLI_KIND_LABEL,
     CLI_KIND_OUTPUT,
     CLI_KIND_EXPLAIN,
+    CLI_KIND_TRANSFORM,
 };
 
 /* A row of options.def. */

@@ -129,7 +129,8 @@ static const char *page_address(struct cli *cli, const struct flame_facts *facts
     }
     hearth_buf_init(&out, 0);
     page_link_query(cli->url, "profile", &query, &out);
-    const char *address = hearth_arena_strndup(&cli->arena, out.p, out.n);
+    bool is_said = flame_put_transforms(cli, &out);
+    const char *address = is_said ? hearth_arena_strndup(&cli->arena, out.p, out.n) : NULL;
     hearth_buf_release(&out);
 
     return address;
@@ -209,6 +210,10 @@ static enum cli_exit save_tree(struct cli *cli, const char *title, struct flame_
         return flame_output_tree(cli, &file->tree, &facts);
     }
 
+    enum hearth_status status = cli->transforms.n > 0 ? flame_file_take_tree(cli, file) : HEARTH_OK;
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
     hearth_buf_init(&out, 0);
     if (cli->output == CLI_COLLAPSED) {
         hearth_collapsed_encode(file->profile, file->type_idx, &out);
@@ -279,6 +284,22 @@ static enum cli_exit show_file(struct cli *cli, const char *path, bool is_screen
     return show_tree(cli, &file, flame_output_file_title(path), &facts, is_screen);
 }
 
+/* The stack traces of a query, transformed. */
+static enum cli_exit show_transformed(struct cli *cli, bool is_screen)
+{
+    struct flame_file file;
+    enum hearth_status status = flame_query_open(cli, &file);
+
+    if (status != HEARTH_OK) {
+        flame_file_release(&file);
+        return cli_fail(cli, status);
+    }
+    struct flame_facts facts = {.selector = cli->selector, .type = file.type, .range = file.range};
+    facts.page = page_address(cli, &facts, &facts.no_page);
+
+    return show_tree(cli, &file, cli->selector, &facts, is_screen);
+}
+
 /* Writes the answer as the file that -o names. */
 static enum cli_exit save_answer(struct cli *cli, const Querier__V1__FlameGraph *answer,
                                  const char *selector, const char *type)
@@ -306,6 +327,9 @@ enum cli_exit cli_flame(struct cli *cli)
     }
     if (cli->n_args > 0 && flame_is_file(cli->args[0])) {
         return show_file(cli, cli->args[0], is_screen);
+    }
+    if (cli->transforms.n > 0) {
+        return show_transformed(cli, is_screen);
     }
     if (cli->output == CLI_PPROF || cli->output == CLI_COLLAPSED) {
         if (cli->go_stacks != NULL) {

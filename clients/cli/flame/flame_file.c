@@ -127,7 +127,8 @@ static enum hearth_status build_file_tree(struct cli *cli, struct hearth_profile
     if (hearth_stacktree_root(&ret->tree) == HEARTH_NO_NODE) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
-    return hearth_stacktree_seal(&ret->tree, &cli->err);
+    HEARTH_TRY(hearth_stacktree_seal(&ret->tree, &cli->err));
+    return flame_transform_tree(cli, &ret->tree);
 }
 
 enum hearth_status flame_file_open(struct cli *cli, const char *path, const char *wanted,

@@ -150,17 +150,23 @@ enum cli_exit cli_top(struct cli *cli)
     if (is_file && kind != 1) {
         return cli_usage("top FILE has rows of functions: --by-kind is for queries");
     }
-    enum hearth_status status = is_file ? cli_top_file(cli, cli->args[0], limit, &type, &answer)
-                                        : ask_top(cli, kind, limit, &type, &answer);
+    if (cli->transforms.n > 0 && kind != 1) {
+        return cli_usage("transformed stack traces have rows of functions: leave out --by-kind or "
+                         "the transforms");
+    }
+    bool is_tree = is_file || cli->transforms.n > 0;
+    enum hearth_status status =
+        is_tree ? cli_top_tree(cli, is_file ? cli->args[0] : NULL, limit, &type, &answer)
+                : ask_top(cli, kind, limit, &type, &answer);
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
     if (is_file && answer->total == 0) {
         return flame_file_is_empty(cli->args[0], type);
     }
-    if (is_file && answer->n_rows == 0) {
-        (void)fprintf(stderr, "hearth: %s: no row is left by --search and --offset\n",
-                      cli->args[0]);
+    if (is_tree && answer->total > 0 && answer->n_rows == 0) {
+        (void)fprintf(stderr, "hearth: %s%sno row is left by --search and --offset\n",
+                      is_file ? cli->args[0] : "", is_file ? ": " : "");
         return CLI_NO_DATA;
     }
     if (answer->total == 0 || answer->n_rows == 0) {

@@ -109,7 +109,8 @@ static enum hearth_status make_page_link(struct cli *cli, struct hearth_buf *out
     HEARTH_TRY(read_page_range(cli, from, to));
 
     /* A page of its own for a query; without one, the first page. Parameters are sorted. */
-    bool is_query = cli->n_args > 0 || cli->type != NULL || cli_has_stack_filter(cli);
+    bool is_query =
+        cli->n_args > 0 || cli->type != NULL || cli_has_stack_filter(cli) || cli->transforms.n > 0;
     page_link_begin(cli->url,
                     cli->page != NULL ? cli->page
                     : is_query        ? "profile"
@@ -119,6 +120,10 @@ static enum hearth_status make_page_link(struct cli *cli, struct hearth_buf *out
     page_link_param(out, "q", hearth_str_c(selector));
     put_rows(out, cli);
     page_link_param(out, "to", hearth_str_c(to));
+    if (!flame_put_transforms(cli, out)) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "transforms of the page name one function: /RE/ is for flame and top");
+    }
     page_link_param(out, "type", hearth_str_c(type));
     put_texts(out, "with", &cli->functions);
     put_texts(out, "without", &cli->without);

@@ -79,7 +79,11 @@ enum cli_exit cli_profile(struct cli *cli)
     if (cli->output == CLI_TABLE) {
         return cli_top(cli);
     }
-    if (cli->output == CLI_DOT) {
+    if (cli->output == CLI_JSON && cli->transforms.n > 0) {
+        return cli_usage("query profile -o json has the stored stack traces; hearth flame -o json "
+                         "has transformed ones");
+    }
+    if (cli->output == CLI_DOT || cli->transforms.n > 0) {
         return cli_flame(cli);
     }
     const char *type;

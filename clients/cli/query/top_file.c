@@ -1,4 +1,4 @@
-/* top_file.c -- the table of functions of a file, as the server would send it. */
+/* top_file.c -- the table of functions of a file or of transformed stack traces, as the server would send it. */
 #include "hearth/selector/pattern.h"
 
 #include "cli.h"
@@ -87,7 +87,7 @@ static enum hearth_status fill_answer(struct cli *cli, const struct file_table *
     return cli->arena.refused ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
 }
 
-enum hearth_status cli_top_file(struct cli *cli, const char *path, int64_t limit,
+enum hearth_status cli_top_tree(struct cli *cli, const char *path, int64_t limit,
                                 const char **ret_type, Hearth__V1__TopResponse **ret)
 {
     struct flame_file file;
@@ -97,7 +97,8 @@ enum hearth_status cli_top_file(struct cli *cli, const char *path, int64_t limit
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
     hearth__v1__top_response__init(answer);
-    enum hearth_status status = flame_file_open(cli, path, cli->type, &file);
+    enum hearth_status status =
+        path == NULL ? flame_query_open(cli, &file) : flame_file_open(cli, path, cli->type, &file);
     if (status == HEARTH_OK) {
         struct file_table table = {.tree = &file.tree};
         struct hearth_str unit = cli_type_unit(file.type);
