@@ -16,6 +16,7 @@ import {
   textOn,
 } from "../src/flame/colours";
 import { changeOf, goneFrames } from "../src/flame/diff";
+import { hideFunction } from "../src/flame/transforms";
 import { collapsedText, htmlText, speedscopeText, svgText } from "../src/flame/export";
 import { fitLabel, labelOf } from "../src/flame/label";
 import { layoutTree } from "../src/flame/layout";
@@ -160,6 +161,8 @@ test("collapsed stacks are a line each, and speedscope's numbers add up", () => 
   assert.equal(lines.length, HOSTILE.length);
   for (const line of lines) assert.match(line, /^[^;]*;leaf \d+$/);
   assert.equal(collapsedText(treeOfStacks({ "a;b": 2, c: 1 }), 1), "a;b 2\n");
+  const hidden = hideFunction(treeOfStacks({ "a;b": 2, a: 3 }), "a");
+  assert.equal(collapsedText(hidden, 0), "[no stack] 3\nb 2\n", "no value is lost where all frames are hidden");
   const file = JSON.parse(speedscopeText(treeOfStacks({ "a;b": 2, c: 1 }), 0, "nanoseconds", "t", { baseline: "b", comparison: "c" }));
   assert.deepEqual(
     file.profiles[0].samples.map((s: number[]) => s.map((f) => file.shared.frames[f].name)),

@@ -39,18 +39,21 @@ interface StackTrace {
 export function stackTraces(tree: FlameTree, zoomNode: number): StackTrace[] {
   const sides = tree.diff ? [tree.diff.leftSelf, tree.diff.rightSelf] : [tree.self];
   return subtree(tree, zoomNode)
-    .filter((node) => node > 0 && sides.some((self) => self[node]! > 0))
+    .filter((node) => sides.some((self) => self[node]! > 0))
     .map((node) => ({
       frames: ancestorsOf(tree, node).slice(1).map((frame) => tree.name[frame]!),
       values: sides.map((self) => self[node]!),
     }));
 }
 
+/** What stands for a stack trace whose frames are all hidden, as in the server's files (server/format/text/collapsed.c). */
+const NO_STACK = "[no stack]";
+
 /** "root;...;leaf value" a line; of a diff "root;...;leaf before after". */
 export function collapsedText(tree: FlameTree, zoomNode: number): string {
   const names = tree.names.map((name) => visibleName(name).replace(/;/g, "\\u{3b}"));
   return stackTraces(tree, zoomNode)
-    .map(({ frames, values }) => `${frames.map((frame) => names[frame]).join(";")} ${values.join(" ")}\n`)
+    .map(({ frames, values }) => `${frames.map((frame) => names[frame]).join(";") || NO_STACK} ${values.join(" ")}\n`)
     .join("");
 }
 
