@@ -205,10 +205,13 @@ class Interactions(PageTest):
         self.assertEqual(before[2], after[2])
 
     def test_the_menu_opens_by_right_click_by_key_and_by_a_long_press(self):
-        self.click(2, 0.1, button="right")
+        self.click(3, 0.1, button="right")
         menu = self.browser.find("[role=menu]")
         for word in WORDS:
             self.assertIn(word, menu.text)
+        self.keys(Keys.ESCAPE)
+        self.click(2, 0.1, button="right")
+        self.assertNotIn("package", self.browser.find("[role=menu]").text, "the name of the function tells none")
         self.assertEqual(self.browser.run("return document.activeElement.getAttribute('role')"), "menuitem")
         self.keys(Keys.ESCAPE)
         self.assertEqual(self.driver.find_elements("css selector", "[role=menu]"), [])

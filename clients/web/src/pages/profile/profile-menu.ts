@@ -29,7 +29,8 @@ export function menuItems(request: MenuRequest): MenuItem[] {
     { name: words.focus, run: () => addTransform("focus", name) },
     { name: words.hide, run: () => addTransform("hide", name) },
     { name: words.recursion, run: () => addTransform("recursion", name) },
-    { name: words.module, run: () => addTransform("module", packageOf(name)) },
+    // The names of C tell no package.
+    ...(packageOf(name) === "" ? [] : [{ name: words.module, run: () => addTransform("module", packageOf(name)) }]),
     { name: words.sandwich, run: () => change({ view: "sandwich", function: name }) },
     { name: texts.value.comparing.showHistory, run: () => goToFunction(name) },
     { name: words.lines, run: () => goToFunction(name, "lines") },
