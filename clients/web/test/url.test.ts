@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cliCommand } from "../src/pages/profile/cli-command";
+import { cliCommand, type Look } from "../src/pages/profile/cli-command";
 import { formatSelector, parseSelector, serviceOf, withMatcher } from "../src/selector";
 import { chooseStep, resolveRange, resolveTime } from "../src/time";
 import { selectorOffsetOf } from "../src/api/connect";
@@ -92,17 +92,40 @@ test("lists in an address keep names with line feeds and backslashes", () => {
   }
 });
 
+const selection = { type: "cpu", selector: '{a="it\'s"}', startMs: 0, endMs: 1, functions: [] as string[], without: [] as string[] };
+const row = (kind: string, ...names: string[]) => ({ rows: [{ kind, names }] });
+
+function command(part: object, look: object = {}): string | null {
+  const flame = { view: "flame", callSite: [], transforms: [], ...look } as Look;
+  return cliCommand({ ...selection, ...part }, flame, "http://h", "now-1h", "now");
+}
+
 test("the command line is offered only where it means the same", () => {
-  const selection = { type: "cpu", selector: '{a="it\'s"}', startMs: 0, endMs: 1, functions: [] as string[], without: [] as string[] };
-  const command = (part: object) => cliCommand({ ...selection, ...part }, "http://h", "now-1h", "now");
   assert.equal(command({}), `hearth flame '{a="it'\\''s"}' --url http://h --type 'cpu' --from 'now-1h' --to 'now'`);
-  assert.match(command({ functions: ["f"], without: ["g h"] })!, /^hearth top .* --function 'f' --without 'g h'$/);
+  assert.match(command({ functions: ["f"], without: ["g h"] })!, /^hearth flame .* --function 'f' --without 'g h'$/);
   assert.equal(command({ functions: ["f", "g"] }), null);
-  const row = (kind: string, ...names: string[]) => ({ rows: [{ kind, names }] });
-  assert.match(command(row("FRAME_KIND", "go", ""))!, /^hearth top .* --frame-kind 'go' --frame-kind ''$/);
+  assert.match(command(row("FRAME_KIND", "go", ""))!, / --frame-kind 'go' --frame-kind ''$/);
   assert.match(command(row("FUNCTION", "f", "g"))!, / --function 'f' --function 'g'$/);
   assert.equal(command(row("FILE", "/a/")), null);
   assert.equal(command({ ...row("FUNCTION", "f"), functions: ["g"] }), null);
+});
+
+test("the command has the transforms in their order, or the zoom", () => {
+  const transforms = [["hide", "it's"], ["focus", "f"], ["recursion", "/f/"], ["module", "net/http"]].map(([kind, name]) => ({ kind, name }));
+  const options = ` --hide 'it'\\''s' --focus 'f' --collapse-recursion '/f/' --collapse-package 'net/http'`;
+  assert.ok(command({}, { transforms })!.endsWith(options));
+  assert.ok(command({}, { transforms, callSite: ["main"] })!.endsWith(options), "a zoom into transformed stack traces");
+  assert.ok(command({}, { callSite: ["main", "a b"] })!.endsWith(" --call-site 'main' --call-site 'a b'"));
+  assert.doesNotMatch(command({}, { callSite: Array.from({ length: 65 }, () => "f") })!, /call-site/);
+  assert.equal(command({}, { transforms: [{ kind: "hide", name: "/a/" }] }), null, "it would be a regular expression");
+  assert.equal(command({}, { transforms: [{ kind: "module", name: "" }] }), null, "it takes no empty name");
+});
+
+test("tables, callers and callees have commands of their own", () => {
+  const table = { view: "table", kind: "FRAME_KIND", filter: "a|b", sort: "total" };
+  assert.match(command(row("FRAME_KIND", "go"), table)!, /^hearth top .* --to 'now' --by-kind 'frame-kind' --search 'a\|b' --sort 'total'$/);
+  assert.match(command({}, { view: "table", kind: "FUNCTION", filter: "", sort: "self" })!, /^hearth top .* --to 'now'$/);
+  assert.match(command({}, { view: "sandwich", name: "a b" })!, /^hearth sandwich 'a b' '\{a=.* --to 'now'$/);
 });
 
 test("a reader of one parameter is notified only when that parameter changes", () => {

@@ -90,6 +90,7 @@ export const askingEn = {
     hide: "Hide background code",
     hint: "Hidden frames vanish, and what they cost is counted as their callers’. No sample is left out.",
     hidden: (kind: string, share: string) => `hidden: ${kind}, ${share}`,
+    notInCli: "The command shows hidden background code, too: it has no word for it.",
     kinds: {
       kernel: "kernel",
       libc: "libc and its like",

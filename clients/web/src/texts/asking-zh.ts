@@ -88,6 +88,7 @@ export const askingZh: AskingTexts = {
     hide: "隐藏后台代码",
     hint: "被隐藏的帧不再显示，其开销计入调用者；样本一个也不会丢弃。",
     hidden: (kind, share) => `已隐藏：${kind}，${share}`,
+    notInCli: "命令行没有隐藏后台代码的选项，结果中会包含它们。",
     kinds: {
       kernel: "内核",
       libc: "libc 等系统库",

@@ -1,6 +1,6 @@
 // The tables of a profile: one row for each function, line, file, class, package, library, thread or kind of frame.
-import { TOP_KINDS, type TopKind } from "../../api/encode";
-import { askTop, type Top, type TopRow, type TopSort } from "../../api/top";
+import type { TopKind } from "../../api/encode";
+import { askTop, type Top, type TopRow } from "../../api/top";
 import { useAnswer } from "../../api/use-answer";
 import { askingTexts } from "../../app/asking-texts";
 import { texts } from "../../app/settings";
@@ -13,10 +13,8 @@ import type { Asked } from "./profile-cost";
 import type { Hidden } from "./profile-background";
 import { keyOfSelection, namesOfRows, writeRows } from "./profile-state";
 import { LabelTable } from "./profile-labels";
-import { labelOfTable, PAGE_ROWS, RowCount, TableTools } from "./table-tools";
+import { labelOfTable, PAGE_ROWS, RowCount, tableOfAddress, TableTools } from "./table-tools";
 import { TopTable } from "./top-table";
-
-const SORTS: TopSort[] = ["self", "total", "name"];
 
 // A regular expression that matches exactly the name.
 function literal(name: string): string {
@@ -84,8 +82,7 @@ export function ProfileTable(props: { asked: Asked; hidden: Hidden }) {
 
 function RowsTable({ asked: { selection, range }, hidden }: { asked: Asked; hidden: Hidden }) {
   const words = askingTexts.value.table;
-  const kind = TOP_KINDS.find((each) => each === param("table").toUpperCase()) ?? "FUNCTION";
-  const sort = SORTS.find((each) => each === param("sort")) ?? "self";
+  const { kind, sort } = tableOfAddress();
   const isReverse = param("reverse") === "1";
   const limit = Number(param("limit")) || PAGE_ROWS;
   const filter = param("filter");

@@ -171,7 +171,7 @@ export function Profile() {
         ))}
       </select>
       <HideBackground />
-      <Actions selection={selection} />
+      <Actions selection={selection} tree={tree} />
     </>
   );
   return (

@@ -1,6 +1,7 @@
 // What stands above and below a table: which rows it has, a filter, copies, and how many rows there are.
 import type { ComponentChildren } from "preact";
-import { TOP_KINDS } from "../../api/encode";
+import { TOP_KINDS, type TopKind } from "../../api/encode";
+import type { TopSort } from "../../api/top";
 import { askingTexts } from "../../app/asking-texts";
 import { useLabelNames } from "../../app/query-bar";
 import { formatCount } from "../../units";
@@ -11,6 +12,12 @@ import { copyText } from "../../copy";
 export const PAGE_ROWS = 500;
 
 const LABEL = "label ";
+const SORTS: TopSort[] = ["self", "total", "name"];
+
+export function tableOfAddress(): { kind: TopKind; sort: TopSort } {
+  const kind = TOP_KINDS.find((each) => each === param("table").toUpperCase()) ?? "FUNCTION";
+  return { kind, sort: SORTS.find((each) => each === param("sort")) ?? "self" };
+}
 
 // The label whose values are the rows of the table, or "".
 export function labelOfTable(): string {
