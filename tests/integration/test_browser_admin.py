@@ -70,6 +70,16 @@ class Administration(unittest.TestCase):
         self.seen.driver.back()
         self.seen.find("select[aria-label='Profiling of off']")
 
+    def test_every_limit_is_described_in_chinese_on_a_chinese_page(self):
+        limits = self.rpc("hearth.v1.AdminService/GetLimits", {})["limits"]
+        self.open("/admin", part="limits", language="zh")
+        self.seen.find_text("th.limit-name", "max-series")
+        shown = self.seen.run("return [...document.querySelectorAll('th.limit-name')].map(each => each.innerText)")
+        self.assertEqual(len(shown), len(limits))
+        for text in shown:
+            self.assertRegex(text, "[\u4e00-\u9fa5]")
+        self.assertEqual(self.seen.run("return document.querySelectorAll('th.limit-name [lang=en]').length"), 0)
+
     def test_a_limit_of_ones_own_is_set_and_taken_back(self):
         self.open("/admin", part="limits", filter="max-query-range")
         self.seen.find_text("tbody th", "longest time range of a query")

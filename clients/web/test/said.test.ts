@@ -14,6 +14,18 @@ const KNOWN: [string, string[]][] = [
   ["the service has 3 processes, but none has the label(s) a, b", ["3", "a, b"]],
   ["12 stack traces came, the last at 2026-11-20T10:36:00Z", ["12", "2026-11-20T10:36:00Z"]],
   ["9 stack traces came, the last at 2026-11-20T10:36:00Z; they cover 15 s of the 1 min of the task: its agent began late or ended early, or there was nothing to sample in the rest", ["15 s", "1 min"]],
+  ["the answer would have more than max-points (11000000) points: use a longer step or fewer groups", ["11000000", "max-points"]],
+  ["the query time range exceeds the limit (max_query_length, actual: 30d, limit: 7d)", ["30d", "7d"]],
+  ["max flamegraph nodes limit 2000000 is greater than allowed 1048576 (max-flamegraph-nodes)", ["2000000", "1048576"]],
+  ["too many queries of the tenant are waiting (max-queued-queries is 8, max-queries 4): retry later, or have these limits raised", ["8", "4"]],
+  ["bad regular expression: missing ]: [, at offset 16", ["missing ]: [", "16"]],
+  ["service_name: bad regular expression: missing ]: [", ["service_name", "missing ]: ["]],
+  ['unexpected "}", expected a string, at offset 9', ['"}"', "a string", "9"]],
+  ["unexpected end, expected \",\" or \"}\"", ['"," or "}"']],
+  ['no selected stack trace contains the function "main.f"', ["main.f"]],
+  ['max-query-range = "x" is not a duration like 7d', ["max-query-range", "x", "a duration like 7d"]],
+  ["lost the connection to the database: server closed the connection unexpectedly", []],
+  ["no credential was sent; tokens are accepted", []],
 ];
 
 test("sentences of the server keep their numbers and names in Chinese", () => {

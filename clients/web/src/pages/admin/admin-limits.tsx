@@ -4,6 +4,8 @@ import { useAnswer } from "../../api/use-answer";
 import { takeFocus } from "../../app/focus";
 import { pageTexts } from "../../app/page-texts";
 import { formatTime } from "../../app/question";
+import { language } from "../../app/settings";
+import { limitsZh } from "../../texts/limits-zh";
 import { formatCount, formatValue } from "../../units";
 import { change, param } from "../../url";
 import type { PartProps } from "./admin";
@@ -91,6 +93,11 @@ function UsageTable() {
   );
 }
 
+// The server describes its limits in English; undefined: these are the words to show.
+function ownWords(name: string): string | undefined {
+  return language.value === "zh" ? limitsZh[name] : undefined;
+}
+
 interface RowProps {
   limit: Limit;
   mayChange: boolean;
@@ -105,13 +112,14 @@ function Row({ limit: { name, value, serverValue, isOwn, help }, mayChange, send
     }
   };
   const isEdited = mayChange && param("limit") === name;
+  const own = ownWords(name);
   return (
     <tr aria-selected={isOwn}>
       <th scope="row" class="limit-name">
         <span class="code">{name}</span>
         {help && (
-          <span class="muted" lang="en">
-            {help}
+          <span class="muted" lang={own ? undefined : "en"} title={own && help}>
+            {own ?? help}
           </span>
         )}
       </th>
@@ -198,7 +206,9 @@ export function Limits({ mayChange }: PartProps) {
   const sending = useSending();
   const answer = useAnswer("limits", (abort) => call<{ limits?: Limit[] }>(SERVICE + "GetLimits", {}, abort));
   const filter = filterText();
-  const limits = (answer.value?.limits ?? []).filter(({ name, help = "" }) => name.includes(filter) || help.toLowerCase().includes(filter));
+  const limits = (answer.value?.limits ?? []).filter(({ name, help = "" }) =>
+    [name, help, ownWords(name) ?? ""].some((text) => text.toLowerCase().includes(filter)),
+  );
   return (
     <>
       <UsageTable />
