@@ -12,7 +12,7 @@ struct step {
     const char *unit;
 };
 
-static const struct step g_times[] = {{1, " ns"},     {1e3, " us"},   {1e6, " ms"},   {1e9, " s"},
+static const struct step g_times[] = {{1, " ns"},     {1e3, " µs"},   {1e6, " ms"},   {1e9, " s"},
                                       {60e9, " min"}, {3600e9, " h"}, {86400e9, " d"}};
 static const struct step g_bytes[] = {{1, " B"},
                                       {1024.0, " KiB"},
@@ -48,6 +48,14 @@ void hearth_human_value(double value, struct hearth_str unit, char out[48])
     double v = value / steps[i].factor;
     int digits = fabs(v) >= 100 || v == floor(v) ? 0 : fabs(v) >= 10 ? 1 : 2;
     (void)snprintf(out, 48, "%.*f%s", digits, v, steps[i].unit);
+}
+
+int hearth_human_width(const char *value, int columns)
+{
+    for (const char *at = value; *at != '\0'; at++) {
+        columns += ((unsigned char)*at & 0xc0) == 0x80;
+    }
+    return columns;
 }
 
 void hearth_human_scale(double max, struct hearth_str unit, struct hearth_human_scale *ret)

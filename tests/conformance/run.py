@@ -835,7 +835,7 @@ def assert_picture(nodes, edges, profile, k):
     for name, lines in nodes.items():
         own, total = functions[name]
         assert "".join(lines).startswith(name), "%r is not the name of %s" % (lines, name)
-        values = re.findall(r"([\d.]+ (?:ns|us|ms|s|min|h|d)) \(", " ".join(lines))
+        values = re.findall(r"([\d.]+ (?:ns|us|µs|ms|s|min|h|d)) \(", " ".join(lines))
         assert len(values) == 1 + (own not in (0, total)), lines
         assert_value(values[-1], total, name)
         assert_value(values[0], own or total, name)

@@ -60,7 +60,7 @@ static void print_span(const Hearth__V1__ProfiledSegment *request, size_t i, str
     }
     char ms[48];
     cli_value((double)(span->end_ms - span->start_ms) * 1e6, HEARTH_STR("nanoseconds"), ms);
-    hearth_buf_printf(out, "    %10s  %-8s ", ms, span->type);
+    hearth_buf_printf(out, "    %*s  %-8s ", hearth_human_width(ms, 10), ms, span->type);
     append_indent(depth_of(request, i), out);
     cli_fit(hearth_str_c(span->endpoint), INT_MAX, false, out);
     if (span->component[0] != '\0') {
@@ -210,7 +210,8 @@ static void print_below(const Hearth__V1__SnapshotTree *tree, int32_t parent_id,
         char ms[48], self[48];
         put_ms(element->duration_ms, ms);
         put_ms(element->duration_child_excluded_ms, self);
-        hearth_buf_printf(out, "%10s  %10s  %6" PRId64 "  ", ms, self, element->count);
+        hearth_buf_printf(out, "%*s  %*s  %6" PRId64 "  ", hearth_human_width(ms, 10), ms,
+                          hearth_human_width(self, 10), self, element->count);
         append_indent(depth, out);
         cli_fit(hearth_str_c(element->code_signature), INT_MAX, false, out);
         hearth_buf_byte(out, '\n');

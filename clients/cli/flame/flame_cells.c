@@ -47,6 +47,17 @@ static int count_cells(struct hearth_str text, int enough)
     return cells;
 }
 
+void flame_value(double value, const struct flame_ink *ink, char out[48])
+{
+    hearth_human_value(value, ink->unit, out);
+
+    char *micro = ink->is_utf8 ? NULL : strstr(out, "µ");
+    if (micro != NULL) {
+        *micro = 'u';
+        memmove(micro + 1, micro + strlen("µ"), strlen(micro + strlen("µ")) + 1);
+    }
+}
+
 int flame_fit(struct hearth_str text, int width, bool is_utf8, struct hearth_buf *out)
 {
     bool cut = count_cells(text, width) > width;
@@ -279,7 +290,7 @@ static void paint_box(const struct flame_tree *tree, const struct flame_names *n
     hearth_buf_cstr(out, ink->is_utf8 ? "▏" : "|");
     left--;
 
-    hearth_human_value((double)tree->total[node], ink->unit, value);
+    flame_value((double)tree->total[node], ink, value);
     double percent = 100.0 * (double)tree->total[node] / (double)ink->total;
     int cells = count_cells(shown, left);
     if (cells > left) {
@@ -290,17 +301,19 @@ static void paint_box(const struct flame_tree *tree, const struct flame_names *n
         shown = HEARTH_STR("");
         cells = 0;
     }
-    int n = ink->sides == NULL ? snprintf(facts, sizeof facts, " %.1f%% %s ", percent, value)
-                               : snprintf(facts, sizeof facts, " %.1f%% %+.2f pt ",
-                                          100 * change.now, 100 * (change.now - change.base));
-    if (n + cells > left) {
-        n = ink->sides == NULL
-                ? snprintf(facts, sizeof facts, " %.1f%% ", percent)
-                : snprintf(facts, sizeof facts, " %+.2f pt ", 100 * (change.now - change.base));
+    double points = 100 * (change.now - change.base);
+    (void)(ink->sides == NULL
+               ? snprintf(facts, sizeof facts, " %.1f%% %s ", percent, value)
+               : snprintf(facts, sizeof facts, " %.1f%% %+.2f pt ", 100 * change.now, points));
+    if (count_cells(hearth_str_c(facts), left) + cells > left) {
+        (void)(ink->sides == NULL ? snprintf(facts, sizeof facts, " %.1f%% ", percent)
+                                  : snprintf(facts, sizeof facts, " %+.2f pt ", points));
     }
-    n = n + cells > left ? 0 : n;
-    flame_fit_padded(shown, left - n, ink->is_utf8, out);
-    hearth_buf_append(out, facts, (size_t)n);
+    if (count_cells(hearth_str_c(facts), left) + cells > left) {
+        facts[0] = '\0';
+    }
+    flame_fit_padded(shown, left - count_cells(hearth_str_c(facts), left), ink->is_utf8, out);
+    hearth_buf_cstr(out, facts);
     hearth_buf_cstr(out, "\033[0m");
 }
 

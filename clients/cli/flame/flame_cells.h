@@ -68,6 +68,8 @@ struct flame_change flame_function_change(const struct flame_sides *sides, uint3
 void flame_append_change_color(const struct flame_change *change, enum flame_colors colors,
                                struct hearth_buf *out);
 
+/* hearth_human_value for the screen: "us" where no other characters than those of ASCII are shown. */
+void flame_value(double value, const struct flame_ink *ink, char out[48]);
 /* Append at most `width` cells of a text, with an ellipsis if it is cut. Returns the cells. */
 int flame_fit(struct hearth_str text, int width, bool is_utf8, struct hearth_buf *out);
 /* As flame_fit, and spaces up to `width`. */

@@ -69,7 +69,7 @@ static void describe_total(const struct flame_screen *screen, char *out, size_t 
 
     for (int i = 0; i < 2; i++) {
         double value = sides == NULL ? (double)screen->whole.total[0] : sides->whole[i];
-        hearth_human_value(value, screen->ink.unit, values[i]);
+        flame_value(value, &screen->ink, values[i]);
     }
     (void)(sides == NULL ? snprintf(out, cap, "total %s", values[0])
                          : snprintf(out, cap, "base %s, now %s", values[0], values[1]));
@@ -131,8 +131,8 @@ static void paint_selected(const struct flame_screen *screen, struct hearth_buf 
         paint_line(screen, "\033[1m", screen->names.v[tree->name[pane->at]], right, out);
         return;
     }
-    hearth_human_value((double)tree->total[pane->at], screen->ink.unit, total);
-    hearth_human_value((double)tree->self[pane->at], screen->ink.unit, self);
+    flame_value((double)tree->total[pane->at], &screen->ink, total);
+    flame_value((double)tree->self[pane->at], &screen->ink, self);
     (void)snprintf(right, sizeof right, "%s %.2f%%, self %s %.2f%%", total,
                    100.0 * (double)tree->total[pane->at] / all, self,
                    100.0 * (double)tree->self[pane->at] / all);
@@ -161,7 +161,7 @@ static void paint_foot(const struct flame_screen *screen, struct hearth_buf *out
         paint_line(screen, "", HEARTH_STR(""), hints, out);
         return;
     }
-    hearth_human_value((double)screen->matched, screen->ink.unit, value);
+    flame_value((double)screen->matched, &screen->ink, value);
     (void)snprintf(line, sizeof line, "matched %s%s %.2f%%", screen->is_folded ? "at least " : "",
                    screen->ink.sides == NULL ? value : "",
                    100.0 * (double)screen->matched / (double)screen->whole.total[0]);

@@ -156,9 +156,10 @@ static void append_column(const struct flame_screen *screen, uint32_t name, bool
         flame_fit_padded(hearth_str_c(column), COLUMN_CELLS, screen->ink.is_utf8, out);
         return;
     }
-    hearth_human_value((double)value, screen->ink.unit, text);
+    flame_value((double)value, &screen->ink, text);
     double percent = 100.0 * (double)value / (double)screen->whole.total[0];
-    (void)snprintf(column, sizeof column, "%10s %7.2f%%", text, percent);
+    (void)snprintf(column, sizeof column, "%*s %7.2f%%", hearth_human_width(text, 10), text,
+                   percent);
     flame_fit_padded(hearth_str_c(column), COLUMN_CELLS, screen->ink.is_utf8, out);
 }
 

@@ -71,7 +71,8 @@ static void print_plan_row(const struct plan_table *table, const char *what, int
         hearth_buf_printf(out, "%s\n", what);
         what = "";
     }
-    hearth_buf_printf(out, "%-*s %11s %10s %9s", table->name_columns, what, reads, size, time);
+    hearth_buf_printf(out, "%-*s %11s %10s %*s", table->name_columns, what, reads, size,
+                      hearth_human_width(time, 9), time);
     if (series >= 0) {
         cli_count(series, n);
         hearth_buf_printf(out, " %9s%s%s", n, table->is_folded ? "\n    " : "  ", range);

@@ -33,7 +33,8 @@ static void print_values(int64_t self, int64_t total, int64_t whole, const char 
     cli_value((double)total, hearth_str_c(unit), b);
     cli_percent((double)self, (double)whole, false, self_share);
     cli_percent((double)total, (double)whole, false, total_share);
-    hearth_buf_printf(out, "%10s %7s %10s %7s  ", a, self_share, b, total_share);
+    hearth_buf_printf(out, "%*s %7s %*s %7s  ", hearth_human_width(a, 10), a, self_share,
+                      hearth_human_width(b, 10), b, total_share);
 }
 
 static void print_top_head(const char *what, struct hearth_buf *out)
@@ -275,7 +276,8 @@ static enum hearth_status print_side(struct cli *cli, const char *title,
         }
         cli_value((double)node->total, hearth_str_c(answer->unit), value);
         cli_percent((double)node->total, (double)answer->total, false, share);
-        hearth_buf_printf(out, "%10s %7s  %*s", value, share, 2 * (ordered[i].depth - 1), "");
+        hearth_buf_printf(out, "%*s %7s  %*s", hearth_human_width(value, 10), value, share,
+                          2 * (ordered[i].depth - 1), "");
         cli_fit(hearth_frame_shown(hearth_str_c(node->name)),
                 name_width(cli, SIDE_HEAD + 2 * (ordered[i].depth - 1)), false, out);
         hearth_buf_byte(out, '\n');

@@ -83,7 +83,7 @@ static void print_series(const struct cli *cli, const Types__V1__HeatmapSeries *
         if (series->n_slots > 0 && row < series->slots[0]->n_y_min) {
             cli_value(series->slots[0]->y_min[row], unit, lower);
         }
-        hearth_buf_printf(out, "%10s │", lower);
+        hearth_buf_printf(out, "%*s │", hearth_human_width(lower, 10), lower);
         for (int64_t column = 0; column < picture.n_columns; column++) {
             int64_t count = picture.cells[row][column];
             int64_t shade = count == 0 ? 0 : 1 + (count * 3 + picture.most - 1) / picture.most;

@@ -65,7 +65,7 @@ static void print_function_courses(const Hearth__V1__FunctionTimelineResponse *a
         cli_course(cells, CELLS, (double)max, out);
         double figure = cli_line_figure(sum, series->n_points, answer->aggregation);
         cli_value(figure, hearth_str_c(answer->unit), text);
-        hearth_buf_printf(out, "  %10s  ", text);
+        hearth_buf_printf(out, "  %*s  ", hearth_human_width(text, 10), text);
         cli_fit(hearth_str_c(series->function), INT_MAX, false, out);
         for (size_t k = 0; k < series->n_labels; k++) {
             hearth_buf_cstr(out, k == 0 ? "  " : ", ");

@@ -355,7 +355,7 @@ static void print_timeline_courses(const Hearth__V1__TimelineResponse *answer,
         struct hearth_buf labels;
         hearth_buf_init(&labels, 0);
         cli_put_labels(series->labels, series->n_labels, &labels);
-        hearth_buf_printf(out, "  %10s  ", text);
+        hearth_buf_printf(out, "  %*s  ", hearth_human_width(text, 10), text);
         hearth_human_escape(hearth_buf_view(&labels), out);
         hearth_buf_byte(out, '\n');
         hearth_buf_release(&labels);

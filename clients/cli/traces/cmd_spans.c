@@ -248,7 +248,7 @@ static void print_span_courses(const Hearth__V1__SpanCountsResponse *answer,
         cli_course(cells, CELLS, (double)max, out);
         cli_number(series->span_count, "span", "spans", spans);
         cli_value(value, hearth_str_c(answer->unit), text);
-        hearth_buf_printf(out, "  %12s  %10s  ", spans, text);
+        hearth_buf_printf(out, "  %12s  %*s  ", spans, hearth_human_width(text, 10), text);
         append_series_labels(series, out);
     }
 }

@@ -82,7 +82,7 @@ static void print_types(const Hearth__V1__Lookup *lookup, struct hearth_buf *out
         char total[48], count[32];
         cli_value((double)type->total, hearth_str_c(type->unit), total);
         cli_count(type->profile_count, count);
-        hearth_buf_printf(out, "%10s %9s  ", total, count);
+        hearth_buf_printf(out, "%*s %9s  ", hearth_human_width(total, 10), total, count);
         append_words(out, type->profile_type);
         hearth_buf_byte(out, '\n');
     }
@@ -128,7 +128,7 @@ static void print_profiles(const struct cli *cli, const Hearth__V1__Lookup *look
         char at[32], length[48];
         hearth_clock_format(profile->time_ns, at);
         cli_value((double)profile->duration_ns, HEARTH_STR("nanoseconds"), length);
-        hearth_buf_printf(out, "%-24s  %8s  ", at, length);
+        hearth_buf_printf(out, "%-24s  %*s  ", at, hearth_human_width(length, 8), length);
         cli_fit(hearth_str_c(profile->service), width, true, out);
         hearth_buf_printf(out, "  %-36s", profile->profile_id);
         if (has_room) {
@@ -328,13 +328,13 @@ static void put_span(const struct cli *cli, const struct node *node, enum layout
         cli_value((double)(span->end_ns - span->start_ns), HEARTH_STR("nanoseconds"), took);
     }
     if (layout != TIMES) {
-        hearth_buf_printf(out, "%10s ", self);
+        hearth_buf_printf(out, "%*s ", hearth_human_width(self, 10), self);
     }
     if (layout == TREE) {
-        hearth_buf_printf(out, "%10s ", total);
+        hearth_buf_printf(out, "%*s ", hearth_human_width(total, 10), total);
     }
     if (layout != COSTS) {
-        hearth_buf_printf(out, "%10s ", took);
+        hearth_buf_printf(out, "%*s ", hearth_human_width(took, 10), took);
     }
     hearth_buf_printf(out, " %-16s  ", node->id);
     if (layout == COSTS) {

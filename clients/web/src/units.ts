@@ -8,7 +8,7 @@ interface Scale {
 
 const TIME: Scale = {
   factors: [1, 1e3, 1e6, 1e9, 60e9, 3600e9, 86400e9],
-  names: [" ns", " us", " ms", " s", " min", " h", " d"],
+  names: [" ns", " µs", " ms", " s", " min", " h", " d"],
 };
 const BYTES: Scale = {
   factors: [1, 1024, 1024 ** 2, 1024 ** 3, 1024 ** 4],

@@ -6,7 +6,7 @@ import { formatChange, formatCount, formatDuration, formatShare, formatValue } f
 const values: [number, string, string][] = [
   [0, "nanoseconds", "0 ns"],
   [999, "nanoseconds", "999 ns"],
-  [999.6, "nanoseconds", "1.00 us"],
+  [999.6, "nanoseconds", "1.00 µs"],
   [1234567890, "nanoseconds", "1.23 s"],
   [90e9, "nanoseconds", "1.50 min"],
   [36e11, "nanoseconds", "1 h"],

@@ -11,9 +11,11 @@
 
 /*
  * "12.3 s", "4.56 MiB", "1.23k": three digits in the largest unit in which the value is at least 1.
- * `unit` as in profile types: "nanoseconds", "bytes"; all others are counts.
+ * `unit` as in profile types: "nanoseconds", "bytes"; all others are counts. UTF-8, for "µs".
  */
 void hearth_human_value(double value, struct hearth_str unit, char out[48]);
+/* The width for "%*s" of printf, which counts bytes, that shows a value in so many columns. */
+int hearth_human_width(const char *value, int columns);
 /* One unit for the values of a column, so that they can be compared by eye. */
 struct hearth_human_scale {
     double factor;

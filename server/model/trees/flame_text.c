@@ -73,7 +73,7 @@ static void print_line(struct text_tree *t, const struct cell *cell, const char 
     double share = (double)cell->total / (double)t->whole;
 
     hearth_human_value((double)cell->total, t->how->unit, value);
-    hearth_buf_printf(t->out, "%10s %6.2f%% ", value, 100.0 * share);
+    hearth_buf_printf(t->out, "%*s %6.2f%% ", hearth_human_width(value, 10), value, 100.0 * share);
     size_t from = t->out->n;
     hearth_human_bar(share, BAR_CELLS, t->out);
     size_t n_cells = (t->out->n - from) / strlen("█");

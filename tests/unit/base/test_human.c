@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -16,7 +17,7 @@ static void values_have_three_digits_in_the_largest_fitting_unit(void **state)
         const char *unit, *want;
     } cases[] = {
         {0, "nanoseconds", "0 ns"},        {999, "nanoseconds", "999 ns"},
-        {999.6, "nanoseconds", "1.00 us"}, {1234567890, "nanoseconds", "1.23 s"},
+        {999.6, "nanoseconds", "1.00 µs"}, {1234567890, "nanoseconds", "1.23 s"},
         {90e9, "nanoseconds", "1.50 min"}, {36e11, "nanoseconds", "1 h"},
         {1536, "bytes", "1.50 KiB"},       {-1536, "bytes", "-1.50 KiB"},
         {1234, "count", "1.23k"},          {100, "anything", "100"},
@@ -28,6 +29,17 @@ static void values_have_three_digits_in_the_largest_fitting_unit(void **state)
         hearth_human_value(cases[i].value, hearth_str_c(cases[i].unit), text);
         assert_string_equal(text, cases[i].want);
     }
+}
+
+static void a_value_fills_as_many_columns_of_printf_whatever_its_unit(void **state)
+{
+    char text[48];
+
+    (void)state;
+    (void)snprintf(text, sizeof text, "%*s", hearth_human_width("1.20 ms", 10), "1.20 ms");
+    assert_string_equal(text, "   1.20 ms");
+    (void)snprintf(text, sizeof text, "%*s", hearth_human_width("1.20 µs", 10), "1.20 µs");
+    assert_string_equal(text, "   1.20 µs");
 }
 
 static void the_values_of_a_column_have_one_unit(void **state)
@@ -43,7 +55,7 @@ static void the_values_of_a_column_have_one_unit(void **state)
         {600e9, 90e9, "nanoseconds", "1.50 min"},
         {9, 9, "nanoseconds", "9 ns"},
         {999, 20, "nanoseconds", "20 ns"},
-        {1000, 20, "nanoseconds", "0.02 us"},
+        {1000, 20, "nanoseconds", "0.02 µs"},
         {5 << 20, 1 << 20, "bytes", "1.00 MiB"},
         {5 << 20, 1, "bytes", "<0.01 MiB"},
         {1e9, 1234567, "count", "1234567"},
@@ -135,6 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_have_three_digits_in_the_largest_fitting_unit),
+        cmocka_unit_test(a_value_fills_as_many_columns_of_printf_whatever_its_unit),
         cmocka_unit_test(the_values_of_a_column_have_one_unit),
         cmocka_unit_test(a_bar_is_exact_to_an_eighth_and_fits_its_width),
         cmocka_unit_test(a_text_is_truncated_and_padded_by_characters_without_control_characters),

@@ -57,8 +57,8 @@ static void a_tree_forks_where_paths_divide(void **state)
 {
     (void)state;
     assert_text(0, NULL,
-                "   1.20 us 100.00% ████████████████ total\n"
-                "   1.20 us 100.00% ████████████████  main\n"
+                "   1.20 µs 100.00% ████████████████ total\n"
+                "   1.20 µs 100.00% ████████████████  main\n"
                 "    800 ns  66.67% ██████████▋       ├ render\n"
                 "    600 ns  50.00% ████████          │ ├ a name …\n"
                 "      2 ns   0.17%                   │ └ main\n"
@@ -103,8 +103,8 @@ static void small_nodes_are_omitted_and_counted(void **state)
 {
     (void)state;
     assert_text(30, "--min-percent",
-                "   1.20 us 100.00% ████████████████ total\n"
-                "   1.20 us 100.00% ████████████████  main\n"
+                "   1.20 µs 100.00% ████████████████ total\n"
+                "   1.20 µs 100.00% ████████████████  main\n"
                 "    800 ns  66.67% ██████████▋       └ render\n"
                 "    600 ns  50.00% ████████            └ a name …\n"
                 "4 nodes shown; 2 below 30% left out (--min-percent)\n");
