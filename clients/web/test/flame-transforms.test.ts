@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { functionsOf } from "../src/flame/functions";
-import { searchTree } from "../src/flame/search";
+import { matchedFunctions, searchTree } from "../src/flame/search";
 import {
   applyTransforms,
   flip,
@@ -88,6 +88,13 @@ test("a function's total counts each sample once", () => {
     assert.equal(row.total, focusFunction(tree, row.name).total[0]);
     assert.equal(row.total, searchTree(tree, `^${row.name}$`)!.total);
   }
+});
+
+test("matching functions are listed by their totals, each with its largest frame", () => {
+  const tree = treeOfStacks(RECURSIVE);
+  const rows = matchedFunctions(tree, searchTree(tree, "f|g|x")!);
+  assert.deepEqual(rows.map(({ name, total, frames, largest }) => [name, total, frames, tree.total[largest]]), [["f", 9, 4, 6], ["g", 5, 2, 4], ["x", 3, 1, 3]]);
+  assert.deepEqual(matchedFunctions(tree, searchTree(tree, "nothing")!), []);
 });
 
 test("search counts nested matches once, and takes what is no pattern as text", () => {

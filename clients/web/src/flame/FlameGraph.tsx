@@ -9,6 +9,7 @@ import { DetailLine } from "./facts";
 import "./flame.css";
 import { layoutTree, type Layout } from "./layout";
 import { Legend } from "./legend";
+import { MatchList } from "./match-list";
 import { PathBar } from "./path";
 import { gzipBlob, pprofBytes } from "./pprof";
 import { Scene } from "./scene";
@@ -146,6 +147,7 @@ export function FlameGraph(props: Props) {
           {matches.isLiteral && ` (${texts.literal})`}
         </p>
       )}
+      {matches && matches.functions > 0 && <MatchList tree={tree} matches={matches} unit={unit} texts={texts} onZoom={zoomTo} />}
       {tree.total[0] === 0 && <p class="flame-matches">{texts.empty}</p>}
       <Stage
         scene={scene}

@@ -1,4 +1,5 @@
 // Search looks at distinct names and never at nodes' texts: a million nodes have some thousand names.
+import { functionsOf, type FunctionRow } from "./functions";
 import type { FlameTree } from "./tree";
 
 export interface Matches {
@@ -47,6 +48,25 @@ export function searchTree(tree: FlameTree, text: string): Matches | null {
     }
   }
   return { names, functions, frames, total, isLiteral };
+}
+
+export interface MatchedFunction extends FunctionRow {
+  /** The node of its frame with the largest total. */
+  largest: number;
+}
+
+/** The functions that match, the one with the largest total first. */
+export function matchedFunctions(tree: FlameTree, matches: Matches): MatchedFunction[] {
+  const largest = new Map<string, number>();
+  for (let i = 1; i < tree.n; i++) {
+    const name = tree.names[tree.name[i]!]!;
+    if (matches.names[tree.name[i]!] && !(tree.total[largest.get(name) ?? i]! > tree.total[i]!)) {
+      largest.set(name, i);
+    }
+  }
+  return functionsOf(tree)
+    .flatMap((row) => (largest.has(row.name) ? [{ ...row, largest: largest.get(row.name)! }] : []))
+    .sort((a, b) => b.total - a.total);
 }
 
 export function isMatch(tree: FlameTree, matches: Matches, node: number): boolean {

@@ -38,6 +38,9 @@ export interface FlameTexts {
   serverSum: string;
   matches(frames: string, functions: string, value: string, share: string): string;
   literal: string;
+  matchList: string;
+  match(frames: string, value: string, share: string): string;
+  moreMatches(functions: string): string;
   gone(frames: string, points: string): string;
   frame(name: string, total: string, self: string | null, children: string): string;
 }

@@ -40,6 +40,9 @@ export const flameEn: FlameTexts = {
   serverSum: "Small frames that the server summed",
   matches: (frames, functions, value, share) =>
     `${counted(frames, "frame", "frames")} of ${counted(functions, "function", "functions")}: ${value}, ${share} of all`,
+  matchList: "Functions that match",
+  match: (frames, value, share) => `${value}, ${share} of all, in ${counted(frames, "frame", "frames")}`,
+  moreMatches: (functions) => `and ${counted(functions, "smaller one", "smaller ones")}`,
   literal: "not a regular expression; searched for as text",
   gone: (frames, points) => `Gone: ${counted(frames, "frame", "frames")}, ${points} points`,
   frame: (name, total, self, children) =>

@@ -36,6 +36,9 @@ export const flameZh: FlameTexts = {
   serverSum: "由服务器合并的小帧",
   matches: (frames, functions, value, share) =>
     `匹配 ${functions} 个函数的 ${frames} 个帧：${value}，占全部的 ${share}`,
+  matchList: "匹配的函数",
+  match: (frames, value, share) => `${value}，占全部的 ${share}，${frames} 个帧`,
+  moreMatches: (functions) => `以及另外 ${functions} 个更小的函数`,
   literal: "不是合法的正则表达式，已按普通文本搜索",
   gone: (frames, points) => `已消失：${frames} 个帧，${points} 个百分点`,
   frame: (name, total, self, children) =>
