@@ -12,7 +12,7 @@ ActionChains = getattr(browser.webdriver, "ActionChains", None)
 MINUTE = 60_000
 SHOP = '{service_name="shop"}'
 SPAN = "00000000000000a1"
-ASKED = "return performance.getEntriesByType('resource').filter(({ name }) => name.includes('QueryService/')).length"
+ASKED = r"return performance.getEntriesByType('resource').filter(({ name }) => /QueryService\/(?!Lines)/.test(name)).length"
 # Seconds of an hour and a half ago, and of half an hour ago; each is three samples.
 BEFORE = {"main;handle;json.encode": 2, "main;handle;db.query": 6}
 NOW = {"main;handle;json.encode": 3, "main;handle;db.query": 4, "main;json.encode;json.encode": 1}
@@ -76,7 +76,7 @@ class Samples(PageTest):
         self.point_at(0, 1)
         self.says(0, "main", "24 → 24 samples")
         self.point_at(0, 2)
-        self.says(0, "handle", "24 → 21 samples")
+        self.says(0, "handle", "24 → 21 samples", "handle.c:1")
         tooltip = lambda: self.browser.find(".flame-tooltip").text
         self.browser.until(lambda: "24 → 21 samples" in tooltip(), "the samples in the tooltip")
         self.asked_once_more()
@@ -101,7 +101,7 @@ class Samples(PageTest):
         before = next(each["id"] for each in profiles if int(each["timeNs"]) < (self.now - 60 * MINUTE) * 1_000_000)
         self.look("/profiles", id=before)
         self.point_at(0, 2)
-        self.says(0, "handle", "24 samples")
+        self.says(0, "handle", "24 samples", "handle.c:1")
         self.asked_once_more()
         self.look("/traces", id=SPAN)
         self.point_at(0, 1)

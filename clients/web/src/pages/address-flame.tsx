@@ -4,6 +4,7 @@ import { FlameGraph } from "../flame/FlameGraph";
 import type { FlameTree } from "../flame/tree";
 import { change, param, shownPage } from "../url";
 import { ExportButton } from "./export-button";
+import type { Place } from "./use-place";
 import type { Samples } from "./use-samples";
 
 export function zoomOf(name: string): string[] {
@@ -19,9 +20,11 @@ interface Props {
   unit: string;
   /** How many samples its frames have, asked for once one is described. */
   samples?: Samples<FlameTree>;
+  /** Where the function under the pointer is written. */
+  place?: Place;
 }
 
-export function AddressFlame({ tree, unit, samples }: Props) {
+export function AddressFlame({ tree, unit, samples, place }: Props) {
   const title = `${texts.value.pages[shownPage.value]} ${param("id")}`.trim();
   return (
     <FlameGraph
@@ -32,7 +35,12 @@ export function AddressFlame({ tree, unit, samples }: Props) {
       texts={flameTexts.value}
       tools={(made) => <ExportButton made={made} title={title} type={unit} />}
       counts={samples?.counts}
-      onHover={(node) => node !== null && samples?.want()}
+      detail={place?.places[0]}
+      places={place?.places}
+      onHover={(node, of) => {
+        if (node !== null) samples?.want();
+        place?.onHover(node, of);
+      }}
       onView={(next) => change({ zoom: next.zoom.join("."), search: next.search })}
     />
   );

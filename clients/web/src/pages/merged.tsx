@@ -4,6 +4,7 @@ import { useAnswer } from "../api/use-answer";
 import { loadMerge } from "../flame/load";
 import { AddressFlame } from "./address-flame";
 import { Failure, Notes } from "./notice";
+import { usePlace } from "./use-place";
 import { useSamples } from "./use-samples";
 
 const MAX_NODES = 16384;
@@ -12,12 +13,13 @@ const MAX_NODES = 16384;
 export function MergedFlame({ selection, types }: { selection: Selection; types: readonly string[] }) {
   const key = JSON.stringify(selection);
   const samples = useSamples(selection, key, types);
+  const place = usePlace({ selection, key });
   const merged = useAnswer(key, (abort) => loadMerge(encodeMerge(selection, MAX_NODES), abort));
   return (
     <section class="views flame" aria-busy={merged.isLoading}>
       <Failure error={merged.error} />
       <Notes notes={merged.value?.notes ?? []} />
-      {merged.value && <AddressFlame tree={merged.value.tree} unit={merged.value.unit} samples={samples} />}
+      {merged.value && <AddressFlame tree={merged.value.tree} unit={merged.value.unit} samples={samples} place={place} />}
     </section>
   );
 }

@@ -5,7 +5,7 @@ import { AddressFlame } from "../address-flame";
 import { DiffTimeline } from "./diff-timeline";
 import { Empty } from "../empty";
 import { Failure, Notes } from "../notice";
-import { keyOfSides, RangeOf, readSides, SidesForm, useDiff, useDiffSamples } from "./two-sides";
+import { keyOfSides, RangeOf, readSides, SidesForm, useDiff, useDiffPlace, useDiffSamples } from "./two-sides";
 import { Changes, Verdict } from "./verdict";
 
 export function Diff() {
@@ -16,6 +16,7 @@ export function Diff() {
   const { baseline, comparison } = sides;
   const compared = useDiff(type, sides, true);
   const samples = useDiffSamples(type, sides, types.value ?? []);
+  const place = useDiffPlace(type, sides);
   const loaded = compared.value;
 
   if (types.value?.length === 0) {
@@ -43,7 +44,7 @@ export function Diff() {
           <Verdict loaded={loaded} name={typeName(type)} sides={sides} />
           <Changes tree={loaded.tree} />
           <div class="views flame">
-            <AddressFlame tree={loaded.tree} unit={loaded.unit} samples={samples} />
+            <AddressFlame tree={loaded.tree} unit={loaded.unit} samples={samples} place={place} />
           </div>
         </>
       )}

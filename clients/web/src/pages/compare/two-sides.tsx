@@ -12,6 +12,7 @@ import { toLocal, type Span } from "../../time";
 import { formatValue } from "../../units";
 import { change, param } from "../../url";
 import { useDeploys } from "../use-deploys";
+import { usePlace, type Place } from "../use-place";
 import { MAX_COUNTED_NODES, useSamplesOf, type Samples } from "../use-samples";
 import { LabelSides } from "./label-sides";
 
@@ -64,16 +65,18 @@ export function keyOfSides(type: ProfileType, { baseline, comparison, preset, is
   return [rangeKey.value, type.ID, baseline.selector, comparison.selector, preset, param("deploy"), isSwapped].join(" ");
 }
 
-function askDiff(type: string, sides: TwoSides, maxNodes: number, isJudged: boolean, abort: AbortSignal): Promise<Loaded> {
-  const select = ({ range, selector }: Side): Selection => ({
-    type,
-    selector,
-    startMs: range.startMs,
-    endMs: range.endMs,
-    functions: [],
-    without: [],
-  });
-  return loadDiff(encodeDiff(select(sides.baseline), select(sides.comparison), maxNodes, isJudged), abort);
+function select(type: string, { range: { startMs, endMs }, selector }: Side): Selection {
+  return { type, selector, startMs, endMs, functions: [], without: [] };
+}
+
+function askDiff(type: string, { baseline, comparison }: TwoSides, maxNodes: number, isJudged: boolean, abort: AbortSignal): Promise<Loaded> {
+  return loadDiff(encodeDiff(select(type, baseline), select(type, comparison), maxNodes, isJudged), abort);
+}
+
+// Where functions are written, as the comparison has them; frames that are gone are not asked about.
+export function useDiffPlace(type: ProfileType | undefined, sides: TwoSides): Place {
+  const place = usePlace(type ? { selection: select(type.ID, sides.comparison), key: keyOfSides(type, sides) } : null);
+  return { ...place, onHover: (node, tree) => place.onHover(node && tree.diff!.rightTotal[node]! > 0 ? node : null, tree) };
 }
 
 // With `isJudged`, the server also tells changes from noise.

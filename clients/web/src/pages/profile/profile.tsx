@@ -18,6 +18,7 @@ import { Empty } from "../empty";
 import { ExportButton } from "../export-button";
 import { Menu } from "../menu";
 import { Failure, Notes } from "../notice";
+import { usePlace } from "../use-place";
 import { useSamples } from "../use-samples";
 import { HideBackground, StackChips } from "./profile-chips";
 import { menuItems } from "./profile-menu";
@@ -28,7 +29,6 @@ import { choosePalette, chosenPalette, PALETTES, readView, selectionOfAddress, w
 import { ProfileTable } from "./profile-table";
 import { Timeline } from "./profile-timeline";
 import { useTree } from "./profile-tree";
-import { usePlace } from "./use-place";
 import { WholeRange } from "./whole-range";
 import { withoutFrames } from "./without-frames";
 import "./profile.css";

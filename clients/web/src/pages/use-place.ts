@@ -1,12 +1,12 @@
 // Where the function under the pointer is written: its most expensive line, its binary and the build id of that. Answers with trees
 // have names alone, so the server is asked once the pointer rests.
 import { useRef, useState } from "preact/hooks";
-import { askLines, placesOf } from "../../api/functions";
-import { useAnswer } from "../../api/use-answer";
-import { flameTexts } from "../../app/settings";
-import { visibleName } from "../../flame/names";
-import { nameOf, type FlameTree } from "../../flame/tree";
-import type { Asked } from "./profile-cost";
+import type { Selection } from "../api/encode";
+import { askLines, placesOf } from "../api/functions";
+import { useAnswer } from "../api/use-answer";
+import { flameTexts } from "../app/settings";
+import { visibleName } from "../flame/names";
+import { nameOf, type FlameTree } from "../flame/tree";
 
 const REST_MS = 300;
 
@@ -15,7 +15,8 @@ export interface Place {
   onHover(node: number | null, tree: FlameTree): void;
 }
 
-export function usePlace(asked: Asked | null): Place {
+/** `key` is what the selection depends on besides times that move. */
+export function usePlace(asked: { selection: Selection; key: string } | null): Place {
   const [name, setName] = useState("");
   const timer = useRef(0);
   const found = useAnswer(asked && name !== "" ? `${asked.key} ${name}` : null, async (abort) => {
