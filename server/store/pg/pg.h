@@ -25,6 +25,11 @@
 struct hearth_pg_params;
 struct hearth_lineage;
 
+/* Where a connection goes instead of the host and port of its URL. */
+struct hearth_pg_address {
+    char host[256], port[8];
+};
+
 /* Not moved while it is connected: libpq keeps its address. */
 struct hearth_pg {
     PGconn *conn; /* NULL or bad: the owner calls hearth_pg_connect again */
@@ -44,6 +49,7 @@ struct hearth_pg {
      */
     const char *read_only;
     const struct hearth_secret *url;
+    const struct hearth_pg_address *address; /* NULL: that of the URL */
     /* Checked by each connect; if it is lost, the connection is not usable. NULL: not checked. */
     struct hearth_lineage *lineage;
     struct hearth_cancel *cancel; /* for statements without one of their own; may be NULL */
@@ -80,6 +86,8 @@ bool hearth_pg_url_valid(const struct hearth_secret *url);
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
                                                        struct hearth_err *err);
+/* Set the address; a connection to another one is closed. */
+void hearth_pg_set_address(struct hearth_pg *pg, const struct hearth_pg_address *address);
 void hearth_pg_close(struct hearth_pg *pg);
 bool hearth_pg_usable(const struct hearth_pg *pg);
 /* True when the connection is usable and the server has not closed it meanwhile (one poll(2)). */

@@ -178,10 +178,20 @@ enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
                                        "target_session_attrs",
                                        "dbname",
                                        "client_encoding",
+                                       "host",
+                                       "port",
                                        NULL};
-    const char *values[] = {
-        "hearthd", "10", "5", "3", "30000", "read-write", hearth_secret_reveal(pg->url),
-        "UTF8",    NULL};
+    const char *values[] = {"hearthd",
+                            "10",
+                            "5",
+                            "3",
+                            "30000",
+                            "read-write",
+                            hearth_secret_reveal(pg->url),
+                            "UTF8",
+                            pg->address == NULL ? NULL : pg->address->host,
+                            pg->address == NULL ? NULL : pg->address->port,
+                            NULL};
     pg->conn = PQconnectStartParams(keys, values, 1);
     if (pg->conn == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a database connection");
@@ -223,6 +233,14 @@ void hearth_pg_close(struct hearth_pg *pg)
     if (pg->conn != NULL) {
         PQfinish(pg->conn);
         pg->conn = NULL;
+    }
+}
+
+void hearth_pg_set_address(struct hearth_pg *pg, const struct hearth_pg_address *address)
+{
+    if (pg->address != address) {
+        hearth_pg_close(pg);
+        pg->address = address;
     }
 }
 

@@ -25,7 +25,8 @@ struct hearth_pool {
     struct hearth_mutex lock;  /* guards slots[].taken; a taken slot's pg belongs to its taker */
     pthread_cond_t given;      /* with lock: a connection was given back */
     struct hearth_secret *url; /* copy; slots[].pg.url point to it */
-    _Atomic(const char *) read_only; /* NULL: writing is allowed */
+    _Atomic(const char *) read_only;                   /* NULL: writing is allowed */
+    _Atomic(const struct hearth_pg_address *) address; /* NULL: that of the URL */
     unsigned n_slots;
     struct slot slots[];
 };
@@ -76,6 +77,11 @@ void hearth_pool_set_timeout(struct hearth_pool *pool, int64_t timeout_ms)
 void hearth_pool_set_read_only(struct hearth_pool *pool, const char *reason)
 {
     atomic_store(&pool->read_only, reason);
+}
+
+void hearth_pool_set_address(struct hearth_pool *pool, const struct hearth_pg_address *address)
+{
+    atomic_store(&pool->address, address);
 }
 
 void hearth_pool_free(struct hearth_pool *pool)
@@ -164,6 +170,7 @@ enum hearth_status hearth_pool_take(struct hearth_pool *pool, struct hearth_canc
     /* The slot is this thread's: connecting needs no lock. */
     slot->pg.cancel = cancel;
     slot->pg.read_only = atomic_load(&pool->read_only);
+    hearth_pg_set_address(&slot->pg, atomic_load(&pool->address));
     if (!hearth_pg_alive(&slot->pg)) {
         enum hearth_status status = hearth_pg_connect(&slot->pg, CONNECT_TIMEOUT_MS, err);
         if (status != HEARTH_OK) {

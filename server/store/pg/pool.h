@@ -22,6 +22,12 @@ void hearth_pool_free(struct hearth_pool *pool);
 /* Check the lineage at each connect. Keeps it. Call it before the first _take. */
 void hearth_pool_set_lineage(struct hearth_pool *pool, struct hearth_lineage *lineage);
 
+/*
+ * From the next _take on, connect to this address instead of the URL's; NULL: to the URL's. Open
+ * connections to another address are closed when they are taken. Keeps the address.
+ */
+void hearth_pool_set_address(struct hearth_pool *pool, const struct hearth_pg_address *address);
+
 /* Limit statements whose request has no deadline; 0: no limit. Call it before the first _take. */
 void hearth_pool_set_timeout(struct hearth_pool *pool, int64_t timeout_ms);
 
