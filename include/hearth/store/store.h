@@ -58,7 +58,9 @@ struct hearth_store_options {
     int64_t statement_timeout_ms;         /* limit of statements without a deadline; 60,000 */
     const struct hearth_secret *read_url; /* a replica for reads; may be NULL; borrowed in _open */
     int64_t read_wait_ns;                 /* how long a read waits for the replica; 500 ms */
-    bool builder;                /* take part in roll-ups, compaction and retention; true */
+    bool node_connections;      /* connect to the nodes of distributed tables themselves; true */
+    const char *node_addresses; /* "known:port=host:port,.."; NULL: as Citus knows them; borrowed */
+    bool builder;               /* take part in roll-ups, compaction and retention; true */
     int64_t builder_interval_ns; /* pause between rounds; 10 s */
     int64_t rollup_grace_ns;     /* a bucket is closed this long after its end; 60 s */
     bool compaction;             /* rewrite closed hours into segments; true */

@@ -1,0 +1,27 @@
+/*
+ * node_aliases.h -- how hearthd reaches nodes that Citus knows by another address, such as one of a
+ * network of their own, or a pooler: the option node-addresses (private to the store).
+ *
+ * Threads: immutable after it was made.
+ */
+#ifndef HEARTH_STORE_NODE_ALIASES_H
+#define HEARTH_STORE_NODE_ALIASES_H
+
+#include "pg/pg.h"
+
+/* Limit of aliases, and of nodes (nodes.h). */
+#define HEARTH_MAX_NODES 64
+
+struct hearth_node_aliases;
+
+/* Parse "known:port=host:port,..."; may be empty. INVALID_ARGUMENT; NO_MEMORY. */
+HEARTH_MUST_CHECK enum hearth_status hearth_node_aliases_parse(const char *text,
+                                                               struct hearth_node_aliases **ret,
+                                                               struct hearth_err *err);
+void hearth_node_aliases_free(struct hearth_node_aliases *aliases); /* NULL-safe */
+
+/* The address at which hearthd reaches a node: the one that Citus knows, unless it has an alias. */
+struct hearth_pg_address hearth_node_aliases_find(const struct hearth_node_aliases *aliases,
+                                                  struct hearth_str host, int32_t port);
+
+#endif
