@@ -7,6 +7,7 @@
  *                then runs the housekeeping
  *   pool         pg/pool.c: a bounded set of connections for readers and the catalogue
  *   replica      pg/replica.c: reads on another node, if the options name one
+ *   nodes        pg/nodes.c: which node of distributed tables owns a service
  *   partitions   pg/partitions.c: the leaves that are known to exist
  *   disk         pg/disk.c: how full the disk is
  *   wall         pg/wall.c: the role of row-level security
@@ -47,6 +48,7 @@ struct hearth_known_applications;
 struct hearth_settings;
 struct hearth_monitors;
 struct hearth_replica;
+struct hearth_nodes;
 struct hearth_poll_memo;
 struct hearth_trace_writer;
 
@@ -74,6 +76,7 @@ enum hearth_store_rank {
     HEARTH_RANK_CATALOG_REFRESH,
     HEARTH_RANK_PARTITIONS,
     HEARTH_RANK_REPLICA,
+    HEARTH_RANK_NODES,
     HEARTH_RANK_REASON,
     HEARTH_RANK_LINEAGE,
 };
@@ -160,7 +163,8 @@ struct hearth_store {
     struct hearth_cancel boot_cancel; /* cancels the statements of the boot thread; set by close */
     pthread_cond_t boot_wake;         /* with reason_lock: ends the boot thread's sleep */
     int32_t batch_writer_id; /* the first writer id: key of ingest_batch rows; set before ready */
-    struct hearth_replica *replica;           /* NULL: reads run on the primary */
+    struct hearth_replica *replica; /* NULL: reads run on the primary */
+    struct hearth_nodes *nodes;     /* NULL: one database has all data; set before ready */
     struct hearth_trace_writer *trace_writer; /* started when ready */
     struct hearth_builder_thread *builder;    /* started when ready, unless switched off */
     struct hearth_settings *settings;

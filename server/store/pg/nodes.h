@@ -1,0 +1,74 @@
+/*
+ * nodes.h -- the nodes of distributed tables: which one owns a service, and connections to it
+ * (private to the store).
+ *
+ * Any node of Citus takes any statement over the data tables and passes it on to the owner of the
+ * rows. That costs several times the CPU of a commit, makes it a two-phase commit, and one node
+ * that is down then stops what the others could do. So commits and reads of profiles go to the
+ * owner. A map that is out of date costs no more than that: the old owner passes statements on.
+ *
+ * The map is read from Citus' own catalogues on the coordinator, each 10 s, and sooner after a
+ * connection to a node was lost. Node 0 is the database of the URL, the coordinator: it owns what
+ * no other node can be asked for, such as services of a node that has no copy of Citus' catalogues.
+ * Another number belongs to one group of Citus (a primary and its standbys) as long as hearthd
+ * runs; its address changes when another primary takes over. Services of nodes beyond
+ * HEARTH_MAX_NODES are left to node 0, and a line of the log says so.
+ *
+ * Threads: safe; _refresh belongs to one thread at a time.
+ * Source:  docs/decisions/0044-connections-to-nodes.md.
+ */
+#ifndef HEARTH_STORE_NODES_H
+#define HEARTH_STORE_NODES_H
+
+#include "hearth/store/store.h"
+
+#include "pg/node_aliases.h"
+#include "pg/node_ranges.h"
+#include "pg/pg.h"
+
+struct hearth_nodes;
+struct hearth_pool;
+
+/*
+ * Uses url, node_addresses, max_readers (connections to each node) and statement_timeout_ms of the
+ * options, which outlive it. The map is empty: node 0 owns all services. INVALID_ARGUMENT: a node
+ * address cannot be parsed, or the URL has hostaddr.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_nodes_new(const struct hearth_store_options *options,
+                                                      struct hearth_nodes **ret_nodes,
+                                                      struct hearth_err *err);
+void hearth_nodes_free(struct hearth_nodes *nodes); /* NULL-safe; no connection is taken */
+
+/*
+ * Read the map on a connection to the coordinator. After a failure the old map remains.
+ * FAILED_PRECONDITION: Citus places services otherwise than hearthd computes.
+ */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_nodes_refresh(struct hearth_nodes *nodes, struct hearth_pg *pg, struct hearth_err *err);
+/* The map may be wrong: it is due to be read. */
+void hearth_nodes_suspect(struct hearth_nodes *nodes);
+bool hearth_nodes_are_due(struct hearth_nodes *nodes);
+
+/*
+ * Copy the ranges, sorted, into a new array, which the caller frees with hearth_mem_free; no range:
+ * node 0 owns all services. *ret_version differs whenever the ranges do.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_nodes_ranges(struct hearth_nodes *nodes,
+                                                         struct hearth_node_range **ret,
+                                                         size_t *ret_n, uint64_t *ret_version,
+                                                         struct hearth_err *err);
+/* The owner of a service in the present map. */
+unsigned hearth_node_of(struct hearth_nodes *nodes, int32_t service_id);
+
+/* The highest number of a node so far. */
+unsigned hearth_nodes_last(struct hearth_nodes *nodes);
+
+/*
+ * The address of node 1 or above, which lives as long as the nodes. NULL: Citus does not know it
+ * any more; the coordinator takes its statements.
+ */
+const struct hearth_pg_address *hearth_node_address(struct hearth_nodes *nodes, unsigned node);
+/* Connections to node 1 or above. */
+struct hearth_pool *hearth_node_pool(struct hearth_nodes *nodes, unsigned node);
+
+#endif
