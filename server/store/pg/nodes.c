@@ -1,0 +1,384 @@
+/* nodes.c -- which node owns a service, and connections to the nodes (contract: nodes.h). */
+#include "pg/nodes.h"
+
+#include "hearth/base/clock.h"
+#include "hearth/base/log.h"
+#include "hearth/base/mem.h"
+
+#include "pg/node_aliases.h"
+#include "pg/node_shards.h"
+#include "pg/pool.h"
+#include "pg/store_state.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#define REFRESH_EACH_NS   (10 * HEARTH_NS_PER_SEC)
+#define REFRESH_LEAST_NS  HEARTH_NS_PER_SEC
+#define MAX_REFRESH_BYTES ((size_t)64 << 20) /* Citus allows 64,000 shards */
+
+/* One address that a node has had. Readers may use it without a lock, so it lives on. */
+struct node_address {
+    struct hearth_pg_address address;
+    struct node_address *next;
+};
+
+struct node {
+    int32_t group; /* Citus' number of a primary and its standbys */
+    const struct hearth_pg_address *address;
+    struct hearth_pool *pool;
+};
+
+struct hearth_nodes {
+    const struct hearth_store_options *options;
+    struct hearth_node_aliases *aliases;
+    bool is_checked; /* Citus places the samples as hearthd does */
+
+    struct hearth_mutex lock;                /* guards the rest */
+    struct node nodes[HEARTH_MAX_NODES + 1]; /* [0] is not used */
+    unsigned last;
+    struct node_address *addresses;
+    struct hearth_node_range *ranges;
+    size_t n_ranges;
+    uint64_t version;
+    int64_t read_mono_ns; /* when the map was read last, or was tried; 0: never */
+    bool is_suspected, is_full;
+};
+
+/* ---- making ---- */
+
+/* hostaddr would override the host of every node. */
+static enum hearth_status check_url(const struct hearth_secret *url, struct hearth_err *err)
+{
+    bool has_hostaddr = false;
+    PQconninfoOption *parsed = PQconninfoParse(hearth_secret_reveal(url), NULL);
+    for (const PQconninfoOption *option = parsed; option != NULL && option->keyword != NULL;
+         option++) {
+        has_hostaddr |= strcmp(option->keyword, "hostaddr") == 0 && option->val != NULL;
+    }
+    PQconninfoFree(parsed);
+
+    return !has_hostaddr
+               ? HEARTH_OK
+               : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                             "the database URL has hostaddr, which would replace the host of every "
+                             "node: write host only, or set --node-connections=false");
+}
+
+enum hearth_status hearth_nodes_new(const struct hearth_store_options *options,
+                                    struct hearth_nodes **ret_nodes, struct hearth_err *err)
+{
+    struct hearth_nodes *nodes = hearth_mem_zalloc(sizeof *nodes);
+    if (nodes == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the map of nodes");
+    }
+
+    nodes->options = options;
+    hearth_mutex_init(&nodes->lock, HEARTH_RANK_NODES, "nodes.lock");
+    const char *text = options->node_addresses == NULL ? "" : options->node_addresses;
+    enum hearth_status status = check_url(options->url, err);
+    status = status == HEARTH_OK ? hearth_node_aliases_parse(text, &nodes->aliases, err) : status;
+    if (status != HEARTH_OK) {
+        hearth_nodes_free(nodes);
+        return status;
+    }
+
+    *ret_nodes = nodes;
+
+    return HEARTH_OK;
+}
+
+void hearth_nodes_free(struct hearth_nodes *nodes)
+{
+    if (nodes == NULL) {
+        return;
+    }
+
+    for (unsigned i = 1; i <= nodes->last; i++) {
+        hearth_pool_free(nodes->nodes[i].pool);
+    }
+
+    while (nodes->addresses != NULL) {
+        struct node_address *next = nodes->addresses->next;
+        hearth_mem_free(nodes->addresses);
+        nodes->addresses = next;
+    }
+
+    hearth_mutex_destroy(&nodes->lock);
+    hearth_mem_free(nodes->ranges);
+    hearth_node_aliases_free(nodes->aliases);
+    hearth_mem_free(nodes);
+}
+
+unsigned hearth_node_of(struct hearth_nodes *nodes, int32_t service_id)
+{
+    hearth_mutex_lock(&nodes->lock);
+    unsigned node = hearth_node_in_ranges(nodes->ranges, nodes->n_ranges, service_id);
+    hearth_mutex_unlock(&nodes->lock);
+
+    return node;
+}
+
+/* ---- taking the map over ---- */
+
+/* Let connections of a node go to this address from now on; NULL: to the coordinator. */
+static enum hearth_status move_node(struct hearth_nodes *nodes, unsigned number,
+                                    const struct hearth_pg_address *address, struct hearth_err *err)
+{
+    hearth_mutex_assert_held(&nodes->lock);
+
+    struct node *node = &nodes->nodes[number];
+    bool is_same = address == NULL || node->address == NULL
+                       ? node->address == address
+                       : strcmp(address->host, node->address->host) == 0 &&
+                             strcmp(address->port, node->address->port) == 0;
+    if (is_same) {
+        return HEARTH_OK;
+    }
+
+    struct node_address *kept = NULL;
+    if (address != NULL) {
+        kept = hearth_mem_zalloc(sizeof *kept);
+        if (kept == NULL) {
+            return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the address of a node");
+        }
+        *kept = (struct node_address){*address, nodes->addresses};
+        nodes->addresses = kept;
+    }
+
+    node->address = kept == NULL ? NULL : &kept->address;
+    hearth_pool_set_address(node->pool, node->address);
+    HEARTH_LOG(HEARTH_LOG_INFO, "store",
+               kept == NULL ? "a node is not used any more" : "a node is used", "node",
+               hearth_log_i64(number), "group", hearth_log_i64(node->group), "host",
+               kept == NULL ? "" : address->host, "port", kept == NULL ? "" : address->port, NULL);
+
+    return HEARTH_OK;
+}
+
+/* Find the node of a group, or make it. 0: there are too many. */
+static enum hearth_status find_node(struct hearth_nodes *nodes, int32_t group, unsigned *ret,
+                                    struct hearth_err *err)
+{
+    hearth_mutex_assert_held(&nodes->lock);
+
+    for (unsigned i = 1; i <= nodes->last; i++) {
+        if (nodes->nodes[i].group == group) {
+            *ret = i;
+            return HEARTH_OK;
+        }
+    }
+
+    *ret = 0;
+    if (nodes->last == HEARTH_MAX_NODES) {
+        if (!nodes->is_full) {
+            HEARTH_LOG(HEARTH_LOG_WARN, "store",
+                       "Citus has more nodes than hearthd connects to; the coordinator takes the "
+                       "statements of the others",
+                       "limit", hearth_log_i64(HEARTH_MAX_NODES), NULL);
+        }
+        nodes->is_full = true;
+        return HEARTH_OK;
+    }
+
+    struct hearth_pool *pool = NULL;
+    HEARTH_TRY(hearth_pool_new(nodes->options->url, nodes->options->max_readers, &pool, err));
+    hearth_pool_set_timeout(pool, nodes->options->statement_timeout_ms);
+    nodes->last++;
+    nodes->nodes[nodes->last] = (struct node){.group = group, .pool = pool};
+    *ret = nodes->last;
+
+    return HEARTH_OK;
+}
+
+/* The owner of a shard; 0 for what the coordinator has to write. */
+static enum hearth_status place_shard(struct hearth_nodes *nodes,
+                                      const struct hearth_node_shard *shard,
+                                      bool is_used[HEARTH_MAX_NODES + 1], unsigned *ret,
+                                      struct hearth_err *err)
+{
+    *ret = 0;
+    if (shard->group == 0 || shard->n_copies != 1) {
+        return HEARTH_OK;
+    }
+
+    HEARTH_TRY(find_node(nodes, shard->group, ret, err));
+    if (*ret == 0 || is_used[*ret]) {
+        return HEARTH_OK;
+    }
+
+    struct hearth_pg_address address =
+        hearth_node_aliases_find(nodes->aliases, shard->host, shard->port);
+    is_used[*ret] = true;
+
+    return move_node(nodes, *ret, &address, err);
+}
+
+/* Make the nodes of the shards, and write their ranges. Under the lock. */
+static enum hearth_status place_shards(struct hearth_nodes *nodes,
+                                       const struct hearth_node_shard *shards, size_t n,
+                                       struct hearth_node_range *ranges, struct hearth_err *err)
+{
+    bool is_used[HEARTH_MAX_NODES + 1] = {false};
+
+    for (size_t i = 0; i < n; i++) {
+        unsigned node = 0;
+        HEARTH_TRY(place_shard(nodes, &shards[i], is_used, &node, err));
+        ranges[i] = (struct hearth_node_range){shards[i].first_hash, node};
+    }
+
+    for (unsigned i = 1; i <= nodes->last; i++) {
+        if (!is_used[i]) {
+            HEARTH_TRY(move_node(nodes, i, NULL, err));
+        }
+    }
+
+    return HEARTH_OK;
+}
+
+static bool are_ranges_same(const struct hearth_nodes *nodes,
+                            const struct hearth_node_range *ranges, size_t n)
+{
+    bool is_same = nodes->n_ranges == n;
+    for (size_t i = 0; i < n && is_same; i++) {
+        is_same = nodes->ranges[i].first_hash == ranges[i].first_hash &&
+                  nodes->ranges[i].node == ranges[i].node;
+    }
+    return is_same;
+}
+
+/* Replace the map. Owns the ranges. */
+static enum hearth_status take_shards(struct hearth_nodes *nodes,
+                                      const struct hearth_node_shard *shards, size_t n,
+                                      struct hearth_node_range *ranges, struct hearth_err *err)
+{
+    hearth_mutex_lock(&nodes->lock);
+    enum hearth_status status = place_shards(nodes, shards, n, ranges, err);
+    struct hearth_node_range *unused = ranges;
+    if (status == HEARTH_OK && !are_ranges_same(nodes, ranges, n)) {
+        unused = nodes->ranges;
+        nodes->ranges = ranges;
+        nodes->n_ranges = n;
+        nodes->version++;
+    }
+    hearth_mutex_unlock(&nodes->lock);
+    hearth_mem_free(unused);
+
+    return status;
+}
+
+static enum hearth_status read_map(struct hearth_nodes *nodes, struct hearth_pg *pg,
+                                   struct hearth_arena *arena, struct hearth_err *err)
+{
+    struct hearth_node_shard *shards = NULL;
+    size_t n = 0;
+    HEARTH_TRY(hearth_node_shards_read(pg, arena, &shards, &n, err));
+
+    struct hearth_node_range *ranges = hearth_mem_calloc(n + 1, sizeof ranges[0]);
+    if (ranges == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the map of nodes");
+    }
+
+    for (size_t i = 0; i < n; i++) {
+        ranges[i].first_hash = shards[i].first_hash;
+    }
+
+    enum hearth_status status =
+        nodes->is_checked ? HEARTH_OK : hearth_node_shards_check(pg, arena, ranges, n, err);
+    if (status != HEARTH_OK) {
+        hearth_mem_free(ranges);
+        return status;
+    }
+
+    nodes->is_checked = true;
+
+    return take_shards(nodes, shards, n, ranges, err);
+}
+
+enum hearth_status hearth_nodes_refresh(struct hearth_nodes *nodes, struct hearth_pg *pg,
+                                        struct hearth_err *err)
+{
+    hearth_mutex_lock(&nodes->lock);
+    nodes->read_mono_ns = hearth_clock_mono_ns();
+    nodes->is_suspected = false;
+    hearth_mutex_unlock(&nodes->lock);
+
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, MAX_REFRESH_BYTES);
+    enum hearth_status status = read_map(nodes, pg, &arena, err);
+    hearth_arena_release(&arena);
+
+    return status;
+}
+
+void hearth_nodes_suspect(struct hearth_nodes *nodes)
+{
+    hearth_mutex_lock(&nodes->lock);
+    nodes->is_suspected = true;
+    hearth_mutex_unlock(&nodes->lock);
+}
+
+bool hearth_nodes_are_due(struct hearth_nodes *nodes)
+{
+    hearth_mutex_lock(&nodes->lock);
+    int64_t each_ns = nodes->is_suspected ? REFRESH_LEAST_NS : REFRESH_EACH_NS;
+    bool is_due =
+        nodes->read_mono_ns == 0 || hearth_clock_mono_ns() - nodes->read_mono_ns >= each_ns;
+    hearth_mutex_unlock(&nodes->lock);
+
+    return is_due;
+}
+
+/* ---- the present map ---- */
+
+enum hearth_status hearth_nodes_ranges(struct hearth_nodes *nodes, struct hearth_node_range **ret,
+                                       size_t *ret_n, uint64_t *ret_version, struct hearth_err *err)
+{
+    hearth_mutex_lock(&nodes->lock);
+    struct hearth_node_range *copy = hearth_mem_calloc(nodes->n_ranges + 1, sizeof *copy);
+    for (size_t i = 0; i < nodes->n_ranges && copy != NULL; i++) {
+        copy[i] = nodes->ranges[i];
+    }
+    *ret_n = nodes->n_ranges;
+    *ret_version = nodes->version;
+    hearth_mutex_unlock(&nodes->lock);
+    if (copy == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the map of nodes");
+    }
+
+    *ret = copy;
+
+    return HEARTH_OK;
+}
+
+unsigned hearth_nodes_last(struct hearth_nodes *nodes)
+{
+    hearth_mutex_lock(&nodes->lock);
+    unsigned last = nodes->last;
+    hearth_mutex_unlock(&nodes->lock);
+
+    return last;
+}
+
+const struct hearth_pg_address *hearth_node_address(struct hearth_nodes *nodes, unsigned node)
+{
+    assert(node >= 1 && node <= HEARTH_MAX_NODES);
+
+    hearth_mutex_lock(&nodes->lock);
+    const struct hearth_pg_address *address = nodes->nodes[node].address;
+    hearth_mutex_unlock(&nodes->lock);
+
+    return address;
+}
+
+struct hearth_pool *hearth_node_pool(struct hearth_nodes *nodes, unsigned node)
+{
+    assert(node >= 1 && node <= HEARTH_MAX_NODES);
+
+    hearth_mutex_lock(&nodes->lock);
+    struct hearth_pool *pool = nodes->nodes[node].pool;
+    hearth_mutex_unlock(&nodes->lock);
+    assert(pool != NULL);
+
+    return pool;
+}
