@@ -23,6 +23,7 @@
 #include "pg/clocks.h"
 #include "pg/layout.h"
 #include "pg/migrate.h"
+#include "pg/nodes.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/pool.h"
@@ -67,6 +68,7 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .max_series = 500000,
         .statement_timeout_ms = 60000,
         .read_wait_ns = 500 * HEARTH_NS_PER_MS,
+        .node_connections = true,
         .max_span_queue_bytes = (size_t)32 << 20,
 
         /* background work */
@@ -180,6 +182,28 @@ static enum hearth_status find_newer_schema(struct hearth_store *store, struct h
 }
 
 /*
+ * Find the nodes of distributed tables. Without them, all statements go through the coordinator,
+ * which is slower, but right.
+ */
+static enum hearth_status find_nodes(struct hearth_store *store, struct hearth_pg *pg,
+                                     struct hearth_err *err)
+{
+    if (!hearth_layout_is_distributed(store) || !store->options.node_connections ||
+        store->nodes != NULL) {
+        return HEARTH_OK;
+    }
+
+    struct hearth_err why = HEARTH_ERR_INIT;
+    HEARTH_TRY(hearth_nodes_new(&store->options, &store->nodes, err));
+    if (hearth_nodes_refresh(store->nodes, pg, &why) != HEARTH_OK) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "store", "the nodes of distributed tables are not known",
+                   "reason", why.msg, NULL);
+    }
+
+    return HEARTH_OK;
+}
+
+/*
  * Run the steps that lead to a ready store, up to the first that fails. Call it again after a
  * failure: it repeats harmless steps, and starts each part only once.
  */
@@ -201,6 +225,7 @@ static enum hearth_status boot_once(struct hearth_store *store, struct hearth_pg
     bool is_distributed = false;
     HEARTH_TRY(hearth_layout_read(pg, &is_distributed, err));
     atomic_store(&store->is_distributed, is_distributed);
+    HEARTH_TRY(find_nodes(store, pg, err));
     HEARTH_TRY(hearth_wall_raise(store, pg, err));
     if (pg->read_only != NULL) {
         HEARTH_TRY(hearth_catalog_refresh(store->catalog, &store->boot_cancel, err));
@@ -314,6 +339,18 @@ static enum hearth_status check_connection(struct hearth_store *store, struct he
     return status;
 }
 
+/* Read the map of nodes when it is due. */
+static void follow_nodes(struct hearth_store *store, struct hearth_pg *pg)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    if (store->nodes != NULL && hearth_nodes_are_due(store->nodes) &&
+        hearth_nodes_refresh(store->nodes, pg, &err) != HEARTH_OK) {
+        HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "the map of nodes was not read", "reason", err.msg,
+                   NULL);
+    }
+}
+
 /* Watch the connection and do the housekeeping until the store closes. */
 static void keep_house(struct hearth_store *store, struct hearth_pg *pg)
 {
@@ -324,6 +361,9 @@ static void keep_house(struct hearth_store *store, struct hearth_pg *pg)
     while (!atomic_load(&store->closing)) {
         struct hearth_err err = HEARTH_ERR_INIT;
         enum hearth_status status = check_connection(store, pg, &seen, &err);
+        if (status == HEARTH_OK) {
+            follow_nodes(store, pg);
+        }
         if (status == HEARTH_OK && atomic_load(&store->read_only) == NULL &&
             hearth_housekeeping_run(store, pg, &times, &err) != HEARTH_OK) {
             HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "housekeeping failed", "reason", err.msg, NULL);
@@ -497,6 +537,7 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
     hearth_poll_memo_free(store->poll_memo);
     hearth_monitors_free(store->monitors);
     hearth_replica_free(store->replica);
+    hearth_nodes_free(store->nodes);
     hearth_pool_free(store->pool);
 
     /* Free the root. */
