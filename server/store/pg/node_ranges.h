@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first hash of a range, which reaches to the next one, and the number of its owner (nodes.h). */
+/* The first hash of a range, which reaches to the next one, and the number of its node: nodes.h. */
 struct hearth_node_range {
     int32_t first_hash;
     unsigned node;
