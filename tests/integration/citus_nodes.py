@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 
-from server import ROOT, Cluster, eventually, sql
+from server import HEARTHD, ROOT, Cluster, eventually, server_environment, sql
 
 sys.path.insert(0, str(ROOT / "tests/lint"))
 import placement  # noqa: E402
@@ -13,6 +13,14 @@ import placement  # noqa: E402
 CITUS = os.environ.get("HEARTH_TEST_CITUS")
 WHY_NOT = "HEARTH_TEST_CITUS does not name the binaries of a PostgreSQL with Citus"
 DATA = [name for name, placed in placement.placement(ROOT).items() if placed == "DATA"]
+
+
+def scale_out(url, *option):
+    """Exit code, output and errors of `hearthd scale-out`."""
+    done = subprocess.run(
+        [HEARTHD, "scale-out", *option, "--database-url", url], capture_output=True, text=True, env=server_environment()
+    )
+    return done.returncode, done.stdout, done.stderr
 
 
 def free_port():

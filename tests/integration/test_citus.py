@@ -8,20 +8,13 @@ import unittest
 
 import prometheus
 import schema_dump
-from citus_nodes import CITUS, DATA, WHY_NOT, Nodes
+from citus_nodes import CITUS, DATA, WHY_NOT, Nodes, scale_out
 from pprof import Profile
 from questions import CPU, QUERIER
 from server import HEARTHD, Cluster, RpcError, Server, eventually, now_ms, server_environment
 
 HOUR = 3_600_000
 BUSY = (*schema_dump.QUICK, "--compact-after", "0")
-
-
-def scale_out(url, *option):
-    done = subprocess.run(
-        [HEARTHD, "scale-out", *option, "--database-url", url], capture_output=True, text=True, env=server_environment()
-    )
-    return done.returncode, done.stdout, done.stderr
 
 
 @unittest.skipUnless(CITUS, WHY_NOT)

@@ -10,6 +10,11 @@
  * So the builder waits for the present holders, and for nothing else; after that, no profile below
  * the watermark can still appear in `profile`. Only this holder of the lease knows which
  * transactions it has waited for: another one begins with a barrier.
+ *
+ * Where Citus distributes the data tables, a transaction that has released the lock of the
+ * coordinator may still be prepared on a node, until that node or its connection is back. So the
+ * builder then waits for the transactions that are prepared on a node or hold the node's own lock.
+ * Their names are unique, and a node that is removed takes them along, so they all end.
  */
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
@@ -18,6 +23,7 @@
 #include "build/builder.h"
 #include "build/roll.h"
 #include "build/roll_states.h"
+#include "pg/layout.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/pg_rows.h"
@@ -38,10 +44,11 @@
 /* Services with more series are built 10 minutes at a time. */
 #define SMALL_SERVICE 1000
 
-/* A transaction that holds the ingest lock. */
+/* A transaction that holds the ingest lock, or is prepared on a node. */
 struct holder {
-    char vxid[32]; /* its virtual id: backend and transaction */
-    int32_t pid;
+    /* Virtual id (backend and transaction); on a node: host, port, and virtual id or global id. */
+    char name[128];
+    int32_t pid; /* 0 on a node */
 };
 
 /*
@@ -56,6 +63,7 @@ struct hearth_close {
      */
     int64_t safe_ns;
     bool waiting;      /* for the holders: the barrier has begun and is not passed */
+    bool on_nodes;     /* the holders are those of the nodes; those of the coordinator have ended */
     int64_t wanted_ns; /* value of safe_ns when the barrier is passed */
     struct holder holders[MAX_HOLDERS];
     size_t n_holders;
@@ -130,10 +138,10 @@ static enum hearth_status raise_in_transaction(struct hearth_builder *builder,
     return hearth_builder_commit(builder, err);
 }
 
-/* Raises the watermarks if one of services $1 has an older one, or none. */
-static enum hearth_status raise_of_services(struct hearth_builder *builder,
-                                            const struct hearth_pg_params *services,
-                                            int64_t target_ns, struct hearth_err *err)
+/* Finds out whether one of services $1 has an older watermark, or none. */
+static enum hearth_status find_behind(struct hearth_builder *builder,
+                                      const struct hearth_pg_params *services, int64_t target_ns,
+                                      bool *ret_any, struct hearth_err *err)
 {
     char sql[256];
     PGresult *result = NULL;
@@ -143,8 +151,19 @@ static enum hearth_status raise_of_services(struct hearth_builder *builder,
         " USING (service_id) WHERE watermark IS NULL OR watermark < %" PRId64 " LIMIT 1",
         target_ns);
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, services, NULL, &result, NULL, err));
-    bool any = PQntuples(result) > 0;
+    *ret_any = PQntuples(result) > 0;
     PQclear(result);
+
+    return HEARTH_OK;
+}
+
+/* Raises the watermarks if one of services $1 has an older one, or none. */
+static enum hearth_status raise_of_services(struct hearth_builder *builder,
+                                            const struct hearth_pg_params *services,
+                                            int64_t target_ns, struct hearth_err *err)
+{
+    bool any = false;
+    HEARTH_TRY(find_behind(builder, services, target_ns, &any, err));
     if (!any) {
         return HEARTH_OK;
     }
@@ -154,8 +173,18 @@ static enum hearth_status raise_of_services(struct hearth_builder *builder,
     HEARTH_TRY(hearth_builder_begin(builder, err));
     enum hearth_status status = raise_in_transaction(builder, services, target_ns, err);
     hearth_builder_rollback(builder); /* no effect after a commit */
+    HEARTH_TRY(status);
 
-    return status;
+    /* A node may have prepared this commit only. The barrier must begin after it has ended. */
+    if (hearth_layout_is_distributed(builder->store)) {
+        HEARTH_TRY(find_behind(builder, services, target_ns, &any, err));
+        if (any) {
+            return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                               "a node has not finished the commit of the new watermarks yet");
+        }
+    }
+
+    return HEARTH_OK;
 }
 
 /* The same for all services. */
@@ -213,37 +242,62 @@ static enum hearth_status raise_watermarks(struct hearth_builder *builder, struc
 
 /* ---- the barrier ---- */
 
-/* Reads the holders of the ingest lock in this database: virtual transaction and pid. */
+#define SQL_HOLDS_INGEST_LOCK                                                       \
+    "locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database" \
+    " WHERE datname = current_database()) AND classid = (" HEARTH_LOCK_INGEST       \
+    " >> 32)::oid AND objid = (" HEARTH_LOCK_INGEST " & 4294967295)::oid AND objsubid = 1"
+
+/* The transactions of a node: one text, because Citus passes one value from each node. */
+#define SQL_OPEN_ON_NODE                                                           \
+    "SELECT string_agg(t, ',') FROM (SELECT virtualtransaction || ' ' || pid FROM" \
+    " pg_locks WHERE " SQL_HOLDS_INGEST_LOCK " UNION ALL SELECT gid FROM"          \
+    " pg_prepared_xacts WHERE database = current_database() AND gid LIKE 'citus\\_%') o (t)"
+
+/* Reads the holders: name, pid, and why a node did not answer, or NULL. */
 static enum hearth_status read_holders(struct hearth_builder *builder, PGresult **ret_result,
                                        struct hearth_err *err)
 {
-    return hearth_pg_exec(
-        &builder->pg,
-        "SELECT virtualtransaction, pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND"
-        " database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND"
-        " classid = (" HEARTH_LOCK_INGEST " >> 32)::oid AND"
-        " objid = (" HEARTH_LOCK_INGEST " & 4294967295)::oid AND objsubid = 1",
-        NULL, NULL, ret_result, NULL, err);
+    static const char on_nodes[] =
+        "WITH n AS MATERIALIZED (SELECT nodename || ':' || nodeport AS node, success, result FROM"
+        " run_command_on_workers($q$" SQL_OPEN_ON_NODE "$q$) UNION ALL SELECT 'coordinator', true,"
+        " (SELECT string_agg(gid, ',') FROM pg_prepared_xacts WHERE database ="
+        " current_database() AND gid LIKE 'citus\\_%'))"
+        " SELECT node || ' ' || t, 0, NULL FROM n CROSS JOIN unnest(string_to_array(result, ','))"
+        " t WHERE success UNION ALL SELECT node, 0, coalesce(result, '') FROM n WHERE NOT success";
+    static const char on_coordinator[] =
+        "SELECT virtualtransaction, pid FROM pg_locks WHERE " SQL_HOLDS_INGEST_LOCK;
+
+    bool is_on_nodes = builder->close->on_nodes;
+    HEARTH_TRY(hearth_pg_exec(&builder->pg, is_on_nodes ? on_nodes : on_coordinator, NULL, NULL,
+                              ret_result, NULL, err));
+    for (int row = 0; is_on_nodes && row < PQntuples(*ret_result); row++) {
+        if (!hearth_pg_is_null(*ret_result, row, 2)) {
+            struct hearth_str node = hearth_pg_str(*ret_result, row, 0),
+                              why = hearth_pg_str(*ret_result, row, 2);
+            enum hearth_status status =
+                HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                            "node " HEARTH_STR_FMT " does not say which commits it has prepared:"
+                            " " HEARTH_STR_FMT,
+                            HEARTH_STR_ARG(node), HEARTH_STR_ARG(why));
+            PQclear(*ret_result);
+            return status;
+        }
+    }
+
+    return HEARTH_OK;
 }
 
 /* Whether the row of read_holders is this holder. */
 static bool is_same_holder(const struct holder *holder, const PGresult *result, int row)
 {
     return holder->pid == hearth_pg_i32(result, row, 1) &&
-           hearth_str_eq_c(hearth_pg_str(result, row, 0), holder->vxid);
+           hearth_str_eq_c(hearth_pg_str(result, row, 0), holder->name);
 }
 
-/* Begins a barrier: notes the highest watermark and the present holders of the ingest lock. */
-static enum hearth_status begin_barrier(struct hearth_builder *builder, struct hearth_err *err)
+/* Notes the present holders. */
+static enum hearth_status note_holders(struct hearth_builder *builder, struct hearth_err *err)
 {
     struct hearth_close *close = builder->close;
-    assert(!close->waiting);
-
-    HEARTH_TRY(read_roll_number(builder,
-                                "SELECT coalesce(max(watermark), 0) FROM hearth_data.roll_state",
-                                &close->wanted_ns, err));
-
-    /* Holders that are read after the watermark include all that may have read an older one. */
     PGresult *result = NULL;
     HEARTH_TRY(read_holders(builder, &result, err));
     int n = PQntuples(result);
@@ -257,15 +311,41 @@ static enum hearth_status begin_barrier(struct hearth_builder *builder, struct h
 
     for (int i = 0; status == HEARTH_OK && i < n; i++) {
         struct holder *holder = &close->holders[i];
-        struct hearth_str vxid = hearth_pg_str(result, i, 0);
-        (void)snprintf(holder->vxid, sizeof holder->vxid, HEARTH_STR_FMT, HEARTH_STR_ARG(vxid));
+        struct hearth_str name = hearth_pg_str(result, i, 0);
+        if (name.n >= sizeof holder->name) {
+            status = HEARTH_FAIL(err, HEARTH_INTERNAL, "the name of a transaction is too long");
+        }
+        (void)snprintf(holder->name, sizeof holder->name, HEARTH_STR_FMT, HEARTH_STR_ARG(name));
         holder->pid = hearth_pg_i32(result, i, 1);
     }
 
     PQclear(result);
-
     HEARTH_TRY(status);
     close->n_holders = (size_t)n;
+
+    return HEARTH_OK;
+}
+
+/*
+ * Begins a barrier: notes the watermark and the present holders of the ingest lock. The watermark
+ * is the highest. On nodes it is the lowest, because there, the raise of another one may be
+ * prepared by an earlier builder.
+ */
+static enum hearth_status begin_barrier(struct hearth_builder *builder, struct hearth_err *err)
+{
+    struct hearth_close *close = builder->close;
+    assert(!close->waiting);
+
+    HEARTH_TRY(read_roll_number(
+        builder,
+        hearth_layout_is_distributed(builder->store)
+            ? "SELECT coalesce(min(watermark), 0)::int8 FROM hearth_data.roll_state"
+            : "SELECT coalesce(max(watermark), 0) FROM hearth_data.roll_state",
+        &close->wanted_ns, err));
+
+    /* Holders that are read after the watermark include all that may have read an older one. */
+    close->on_nodes = false;
+    HEARTH_TRY(note_holders(builder, err));
     close->waiting = true;
     close->has_warned = false;
     close->since_mono_ns = hearth_clock_mono_ns();
@@ -309,8 +389,24 @@ static void warn_of_long_wait(struct hearth_close *close)
         close->has_warned = true;
         HEARTH_LOG(HEARTH_LOG_WARN, "builder",
                    "roll-ups wait for a transaction that stores profiles", "pid",
-                   hearth_log_i64(close->holders[0].pid), NULL);
+                   hearth_log_i64(close->holders[0].pid), "transaction", close->holders[0].name,
+                   NULL);
     }
+}
+
+/* Goes on with the holders of the nodes when those of the coordinator have ended. */
+static enum hearth_status visit_nodes(struct hearth_builder *builder, struct hearth_err *err)
+{
+    struct hearth_close *close = builder->close;
+    if (close->n_holders > 0 || close->on_nodes || !hearth_layout_is_distributed(builder->store)) {
+        return HEARTH_OK;
+    }
+
+    close->on_nodes = true;
+    enum hearth_status status = note_holders(builder, err);
+    close->on_nodes = status == HEARTH_OK; /* else the next step notes them again */
+
+    return status;
 }
 
 /* Waits for the holders, STEP_NS at most; close->waiting is false if all have ended. */
@@ -321,12 +417,15 @@ static enum hearth_status pass_barrier(struct hearth_builder *builder, struct he
     int64_t poll_ns = POLL_FIRST_NS;
     assert(close->waiting);
 
+    HEARTH_TRY(visit_nodes(builder, err));
+
     /* Poll, with growing pauses. */
     while (close->n_holders > 0 && hearth_clock_mono_ns() < until_ns) {
         struct timespec pause = {.tv_nsec = (long)poll_ns};
         (void)nanosleep(&pause, NULL);
         poll_ns = poll_ns * 2 > POLL_LAST_NS ? POLL_LAST_NS : poll_ns * 2;
         HEARTH_TRY(drop_ended_holders(builder, err));
+        HEARTH_TRY(visit_nodes(builder, err));
     }
 
     /* End the barrier, or continue in the next step. */

@@ -4,8 +4,8 @@
  *
  * Citus' own catalogues are the record. Data tables (sql/placement.def) are distributed all or
  * none, by service_id, in one group of shards; catalogue tables never are. Statements over data are
- * the same in both layouts, but for five, which ask hearth_layout_is_distributed:
- * docs/decisions/0043-distributed-tables.md.
+ * the same in both layouts, but for a few, which ask hearth_layout_is_distributed:
+ * docs/decisions/0043-distributed-tables.md, 0045-operating-distributed-tables.md.
  *
  * Threads: _read belongs to the boot thread; _is_distributed is safe.
  */
