@@ -76,7 +76,14 @@ class Nodes:
         self.workers = [Node() for _ in range(n_workers)]
         self.sql("SELECT citus_set_coordinator_host('127.0.0.1', %d)" % self.coordinator.port)
         for worker in self.workers:
-            self.sql("SELECT citus_add_node('127.0.0.1', %d)" % worker.port)
+            self._add(worker)
+
+    def _add(self, worker):
+        self.sql("SELECT citus_add_node('127.0.0.1', %d)" % worker.port)
+
+    def add_worker(self):
+        self.workers.append(Node())
+        self._add(self.workers[-1])
 
     def sql(self, text):
         return sql(self.coordinator.url(), text)

@@ -3,14 +3,17 @@
 Runs only where HEARTH_TEST_CITUS names the binaries of a PostgreSQL with Citus (docs/testing.md).
 """
 
+import collections
+import threading
 import time
 import unittest
 
+import grpc
 import schema_dump
 from citus_nodes import CITUS, WHY_NOT, Nodes, scale_out
 from pprof import Profile
 from questions import CPU, QUERIER
-from server import Server, eventually, now_ms, sql
+from server import Server, eventually, in_threads, note, now_ms, sql
 
 MINUTE = 60_000
 
@@ -68,6 +71,72 @@ class CitusOperations(unittest.TestCase):
         eventually(lambda: self.nodes.sql(built) != [["0"]], 30, what="roll-ups")
         start = at // (10 * MINUTE) * 10 * MINUTE
         self.assertEqual(total(server, "prepared", start, start + 10 * MINUTE - 1), 2)
+        server.stop()
+
+    def rebalance(self):
+        """Move shards to an empty third worker, and then one group of shards after the other there and back. Returns the number of moves."""
+        self.nodes.add_worker()
+        self.nodes.sql("SELECT citus_rebalance_start()")
+        eventually(lambda: self.nodes.sql("SELECT count(*) FROM pg_dist_background_job WHERE state NOT IN ('finished')") == [["0"]],
+                   240, 0.5, "the end of the rebalancing")
+        moved = int(self.nodes.sql("SELECT count(*) FROM pg_dist_background_task WHERE status = 'done'")[0][0])
+        place = "SELECT shardid, nodeport FROM citus_shards WHERE table_name = 'hearth_data.roll_state'::regclass ORDER BY 1 LIMIT 4"
+        for shard, port in self.nodes.sql(place):
+            other = next(worker.port for worker in self.nodes.workers if worker.port != int(port))
+            self.nodes.sql("SELECT citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %d)" % (shard, port, other))
+            moved += 1
+        return moved
+
+    def test_shards_move_to_a_new_worker_while_profiles_are_pushed_and_none_is_lost_or_doubled(self):
+        self.assertEqual(self.nodes.sql(
+            "SELECT count(*) FROM pg_class c JOIN pg_dist_partition p ON p.logicalrelid = c.oid WHERE relreplident <> 'f' AND NOT EXISTS"
+            " (SELECT 1 FROM pg_index WHERE indrelid = c.oid AND indisprimary)"), [["0"]])
+        server = Server(*schema_dump.QUICK, "--compact-after", "0", database_url=self.nodes.url())
+        begin, done, sent = now_ms(), threading.Event(), collections.Counter()
+
+        def push(thread):
+            """Until all moves are made: fresh profiles, and late ones of hours that are rolled up meanwhile. The same again until it is stored."""
+            k = 0
+            while not done.is_set():
+                service, at = "moving-%d" % ((k + thread) % 10), begin - (k % 40) * 5 * MINUTE
+                while True:
+                    try:
+                        server.push(cpu_of(at, k + 1), {"__name__": "process_cpu", "service_name": service}, id="%d-%d" % (thread, k))
+                        break
+                    except grpc.RpcError:
+                        refused[0] += 1
+                sent[service] += k + 1
+                profiles[0] += 1
+                k += 1
+
+        refused, profiles = [0], [0]
+
+        def move():
+            try:
+                return self.rebalance()
+            finally:
+                done.set()
+
+        moves = in_threads([move] + [lambda i=i: push(i) for i in range(3)])[0]
+        note("%d moves, %d profiles, %d refused and repeated" % (moves, profiles[0], refused[0]))
+        self.assertGreater(moves, 4)
+        self.assertGreater(profiles[0], 100)
+
+        def totals():
+            return {service: total(server, service, begin - 300 * MINUTE, now_ms()) for service in sent}
+
+        self.assertEqual(totals(), sent)
+        left = "SELECT (SELECT count(*) FROM hearth_data.profile_late), (SELECT count(*) FROM hearth_data.roll_state WHERE built_to < %d)"
+        eventually(lambda: self.nodes.sql(left % ((begin // (10 * MINUTE)) * 10 * MINUTE * 1_000_000)) == [["0", "0"]], 90, what="roll-ups")
+        self.assertEqual(totals(), sent)
+
+        # Aligned, so that roll-ups answer; the same from profiles only.
+        start, end = (begin - 240 * MINUTE) // (60 * MINUTE) * 60 * MINUTE, begin // (10 * MINUTE) * 10 * MINUTE
+        rolled = {service: total(server, service, start, end - 1) for service in sent}
+        server.stop()
+        server = Server("--builder=false", database_url=self.nodes.url())
+        server.connect("hearth.v1.AdminService/Rebuild", {"allServices": True, "fromMs": str(start)})
+        self.assertEqual({service: total(server, service, start, end - 1) for service in sent}, rolled)
         server.stop()
 
 

@@ -14,6 +14,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 
+#include "pg/layout.h"
 #include "pg/store_state.h"
 
 #include <assert.h>
@@ -267,8 +268,18 @@ static enum hearth_status forbid_truncate(struct hearth_pg *pg, const char *leaf
     return hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err);
 }
 
+/* Lets logical replication, by which Citus moves shards, delete rows of a leaf without a key. */
+static enum hearth_status identify_rows(struct hearth_pg *pg, const char *leaf,
+                                        struct hearth_err *err)
+{
+    char sql[128];
+    (void)snprintf(sql, sizeof sql, "ALTER TABLE %s REPLICA IDENTITY FULL", leaf);
+
+    return hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err);
+}
+
 static enum hearth_status create_leaf(struct hearth_pg *pg, size_t parent, const char *leaf,
-                                      struct hearth_err *err)
+                                      bool is_distributed, struct hearth_err *err)
 {
     char sql[512];
 
@@ -277,12 +288,15 @@ static enum hearth_status create_leaf(struct hearth_pg *pg, size_t parent, const
                    " INCLUDING CONSTRAINTS) WITH (%s)",
                    leaf, PARENTS[parent].name, PARENTS[parent].options);
     HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err));
+    if (is_distributed && 1u << parent == HEARTH_LEAF_PROFILE) {
+        HEARTH_TRY(identify_rows(pg, leaf, err));
+    }
 
     return is_audit(parent) ? forbid_truncate(pg, leaf, err) : HEARTH_OK;
 }
 
 static enum hearth_status ensure_leaf(struct hearth_pg *pg, size_t parent, int32_t day,
-                                      struct hearth_err *err)
+                                      bool is_distributed, struct hearth_err *err)
 {
     assert(parent < HEARTH_ARRAY_LEN(PARENTS));
 
@@ -298,7 +312,7 @@ static enum hearth_status ensure_leaf(struct hearth_pg *pg, size_t parent, int32
 
     /* Create and attach it, as far as that is missing. */
     if (!state.exists) {
-        HEARTH_TRY(create_leaf(pg, parent, leaf, err));
+        HEARTH_TRY(create_leaf(pg, parent, leaf, is_distributed, err));
     }
 
     if (!state.is_attached) {
@@ -313,14 +327,14 @@ static enum hearth_status ensure_leaf(struct hearth_pg *pg, size_t parent, int32
 }
 
 static enum hearth_status create_leaves(struct hearth_pg *pg, unsigned leaves, int32_t day,
-                                        struct hearth_err *err)
+                                        bool is_distributed, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script(
         pg, "BEGIN; SELECT pg_advisory_xact_lock(" HEARTH_LOCK_PARTITIONS ")", NULL, err));
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(PARENTS); i++) {
         if ((leaves >> i & 1) != 0) {
-            HEARTH_TRY(ensure_leaf(pg, i, day, err));
+            HEARTH_TRY(ensure_leaf(pg, i, day, is_distributed, err));
         }
     }
 
@@ -339,7 +353,8 @@ enum hearth_status hearth_partitions_ensure(struct hearth_store *store, struct h
     }
 
     const struct hearth_pg_params *wall = hearth_pg_leave_wall(pg);
-    enum hearth_status status = create_leaves(pg, missing, day, err);
+    enum hearth_status status =
+        create_leaves(pg, missing, day, hearth_layout_is_distributed(store), err);
     pg->wall = wall;
     if (status != HEARTH_OK) {
         hearth_pg_rollback(pg);

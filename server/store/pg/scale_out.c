@@ -187,6 +187,36 @@ static enum hearth_status print_plan(struct scale_out *run, const char *table,
     return HEARTH_OK;
 }
 
+/*
+ * Let logical replication delete rows of a table without a key, and of its leaves: otherwise Citus
+ * moves their shards only while writers wait. Nothing but logical replication reads this.
+ */
+static enum hearth_status identify_rows_of_table(struct scale_out *run, const char *table,
+                                                 struct hearth_err *err)
+{
+    char sql[512];
+    PGresult *result = NULL;
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT oid::regclass::text FROM pg_class c WHERE relreplident <> 'f' AND (oid ="
+                   " 'hearth_data.%s'::regclass OR oid IN (SELECT inhrelid FROM pg_inherits WHERE"
+                   " inhparent = 'hearth_data.%s'::regclass)) AND NOT EXISTS (SELECT 1 FROM"
+                   " pg_index i WHERE i.indrelid = c.oid AND indisprimary)",
+                   table, table);
+    HEARTH_TRY(hearth_pg_exec(&run->pg, sql, NULL, NULL, &result, NULL, err));
+
+    enum hearth_status status = HEARTH_OK;
+    for (int row = 0; row < PQntuples(result) && status == HEARTH_OK; row++) {
+        struct hearth_str name = hearth_pg_str(result, row, 0);
+        (void)snprintf(sql, sizeof sql, "ALTER TABLE " HEARTH_STR_FMT " REPLICA IDENTITY FULL",
+                       HEARTH_STR_ARG(name));
+        status = hearth_pg_exec(&run->pg, sql, NULL, NULL, NULL, NULL, err);
+    }
+
+    PQclear(result);
+
+    return status;
+}
+
 /* Distribute a table, beside `near` if there is one, and compare its rows before and after. */
 static enum hearth_status move_in_transaction(struct scale_out *run, const char *table,
                                               const char *near, int64_t *ret_rows,
@@ -201,6 +231,7 @@ static enum hearth_status move_in_transaction(struct scale_out *run, const char 
                    " hearth_data.%s; ALTER TABLE hearth_data.%s DISABLE ROW LEVEL SECURITY",
                    table, table, table);
     HEARTH_TRY(hearth_pg_script(&run->pg, sql, NULL, err));
+    HEARTH_TRY(identify_rows_of_table(run, table, err));
     HEARTH_TRY(ask(run, count, ret_rows, err));
 
     if (near != NULL) {
@@ -260,6 +291,8 @@ static enum hearth_status move_tables(struct scale_out *run, size_t *ret_n, stru
             near = DATA_TABLES[i];
         }
 
+        HEARTH_TRY(
+            identify_rows_of_table(run, DATA_TABLES[i], err)); /* of a run of an older hearthd */
         HEARTH_TRY(remove_local_rows(run, DATA_TABLES[i], err));
     }
 
