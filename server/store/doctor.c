@@ -7,6 +7,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/embedded.h"
 
+#include "pg/node_state.h"
 #include "pg/partitions.h"
 #include "pg/pg_rows.h"
 #include "pg/pool.h"
@@ -470,8 +471,9 @@ static enum hearth_status count_services_behind(struct hearth_doctor *doctor, in
     return HEARTH_OK;
 }
 
-/* The lease, and work that waits for the builder. */
-static enum hearth_status check_background(struct hearth_doctor *doctor, struct hearth_err *err)
+/* The lease, and work that waits for the builder; the latter only while all nodes answer. */
+static enum hearth_status check_background(struct hearth_doctor *doctor, bool can_read_data,
+                                           struct hearth_err *err)
 {
     PGresult *result = NULL;
 
@@ -486,6 +488,10 @@ static enum hearth_status check_background(struct hearth_doctor *doctor, struct 
     check_lease(doctor, result);
     int64_t n_fresh = hearth_pg_i64(result, 0, 2);
     PQclear(result);
+
+    if (!can_read_data) {
+        return HEARTH_OK;
+    }
 
     int64_t n_behind, n_late;
     HEARTH_TRY(count_services_behind(doctor, &n_behind, err));
@@ -562,7 +568,11 @@ static enum hearth_status run_checks(struct hearth_doctor *doctor, struct hearth
     HEARTH_TRY(check_connections(doctor, err));
     HEARTH_TRY(check_leaves(doctor, err));
     HEARTH_TRY(check_vacuum(doctor, err));
-    HEARTH_TRY(check_background(doctor, err));
+
+    struct hearth_node_layout layout;
+    HEARTH_TRY(hearth_node_layout_read(doctor->pg, doctor->arena, &layout, err));
+    bool is_whole = hearth_doctor_check_nodes(doctor, &layout);
+    HEARTH_TRY(check_background(doctor, is_whole, err));
 
     return check_replica(doctor, err);
 }

@@ -6,6 +6,7 @@
 #ifndef HEARTH_STORE_DOCTOR_H
 #define HEARTH_STORE_DOCTOR_H
 
+#include "hearth/model/node_layout.h"
 #include "hearth/store/background.h"
 
 #include "pg/pg.h"
@@ -39,5 +40,14 @@ const char *hearth_doctor_copy(struct hearth_doctor *doctor, const PGresult *res
 /* Check the settings that this version of PostgreSQL has. */
 HEARTH_MUST_CHECK enum hearth_status hearth_doctor_check_settings(struct hearth_doctor *doctor,
                                                                   struct hearth_err *err);
+
+/* ---- doctor_nodes.c ---- */
+
+/*
+ * Check the nodes, if the database has the extension citus. Runs no statement. Returns whether data
+ * tables can be read: no node of theirs is away.
+ */
+bool hearth_doctor_check_nodes(struct hearth_doctor *doctor,
+                               const struct hearth_node_layout *layout);
 
 #endif
