@@ -73,6 +73,34 @@ class CitusOperations(unittest.TestCase):
         self.assertEqual(total(server, "prepared", start, start + 10 * MINUTE - 1), 2)
         server.stop()
 
+    def checks(self, server):
+        found = server.connect("hearth.v1.AdminService/Doctor", {})["checks"]
+        return {check["name"]: check for check in found if check["name"].startswith(("nodes", "citus"))}
+
+    def test_the_doctor_knows_the_nodes_and_one_that_is_down_and_a_commit_that_was_left_prepared(self):
+        server = Server(*schema_dump.QUICK, database_url=self.nodes.url())
+        found = self.checks(server)
+        self.assertEqual({check["verdict"] for check in found.values()}, {"VERDICT_OK"}, found)
+        n = len(self.nodes.workers) + 1
+        self.assertEqual(found["nodes"]["found"], "answers (%d nodes)" % n)
+        self.assertIn("13 of 13 data tables are distributed", found["citus"]["found"])
+        self.assertRegex(found["nodes: versions"]["found"], r"PostgreSQL 15\.\d+, Citus 1\d")
+
+        worker = self.nodes.workers[0]
+        sql(worker.url(), "BEGIN; CREATE TABLE public.left_behind (); PREPARE TRANSACTION 'citus_99_2_2_2'")
+        found = self.checks(server)["nodes: prepared transactions"]
+        self.assertEqual(found["verdict"], "VERDICT_OK", "it is young")
+        sql(worker.url(), "ROLLBACK PREPARED 'citus_99_2_2_2'")
+
+        worker.stop()
+        found = self.checks(server)["nodes"]
+        self.assertEqual(found["verdict"], "VERDICT_WRONG")
+        self.assertIn("127.0.0.1:%d: failed to connect" % worker.port, found["found"])
+        self.assertIn("1 of %d nodes" % n, found["found"])
+        worker.start()
+        eventually(lambda: self.checks(server)["nodes"]["verdict"] == "VERDICT_OK", 30, what="the node")
+        server.stop()
+
     def rebalance(self):
         """Move shards to an empty third worker, and then one group of shards after the other there and back. Returns the number of moves."""
         self.nodes.add_worker()

@@ -1,6 +1,7 @@
 /* What the doctor finds in a real PostgreSQL, sound and unsound. */
 #include "hearth/store/background.h"
 
+#include "doctor.h"
 #include "store_fixture.h"
 
 #include <time.h>
@@ -43,6 +44,125 @@ static void expect(const struct visit *visit, const char *name, enum hearth_verd
         fail_msg("%s: verdict %d, not %d; found " HEARTH_STR_FMT, name, (int)check->verdict,
                  (int)verdict, HEARTH_STR_ARG(check->found));
     }
+}
+
+/* Three sound nodes, and what the doctor says of them after a change. */
+static struct hearth_node nodes_of_layout[3];
+
+static struct hearth_node_layout make_layout(void)
+{
+    for (size_t i = 0; i < 3; i++) {
+        nodes_of_layout[i] = (struct hearth_node){
+            .name = hearth_str_c((const char *[]){"db-0:5432", "db-1:5432", "db-2:5432"}[i]),
+            .is_coordinator = i == 0,
+            .holds_data = i > 0,
+            .n_bytes = i > 0 ? 1000LL << 20 : 0,
+            .postgres = HEARTH_STR("15.18"),
+            .citus = HEARTH_STR("13.2-1"),
+            .max_prepared = 200,
+            .max_connections = 100,
+            .recover_2pc_ms = 1000,
+            .cached_connections = 8,
+            .modify_mode = HEARTH_STR("sequential"),
+            .wal_level = HEARTH_STR("logical"),
+        };
+    }
+
+    return (struct hearth_node_layout){.citus = HEARTH_STR("13.2-1"),
+                                       .nodes = nodes_of_layout,
+                                       .n_nodes = 3,
+                                       .n_tables = 13,
+                                       .n_distributed = 13,
+                                       .n_largest_bytes = 100LL << 20,
+                                       .largest_node = HEARTH_STR("db-1:5432"),
+                                       .largest_services = HEARTH_STR("shop")};
+}
+
+/* The only check with a complaint, as "name: verdict: found"; "" if there is none. */
+static const char *complaint_of(const struct hearth_node_layout *layout, bool expect_whole)
+{
+    static char text[512];
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_check checks[HEARTH_DOCTOR_MAX_CHECKS];
+    struct hearth_doctor doctor = {.arena = &arena, .checks = checks};
+
+    assert_int_equal(hearth_doctor_check_nodes(&doctor, layout), expect_whole);
+    text[0] = '\0';
+    for (size_t i = 0; i < doctor.n_checks; i++) {
+        if (checks[i].verdict != HEARTH_VERDICT_OK) {
+            assert_true(text[0] == '\0' && checks[i].advice.n > 0);
+            (void)snprintf(text, sizeof text, HEARTH_STR_FMT ": %s: " HEARTH_STR_FMT,
+                           HEARTH_STR_ARG(checks[i].name),
+                           checks[i].verdict == HEARTH_VERDICT_WRONG ? "wrong" : "advice",
+                           HEARTH_STR_ARG(checks[i].found));
+        }
+    }
+    hearth_arena_release(&arena);
+
+    return text;
+}
+
+static void says_which_node_of_a_distributed_database_is_unsound_and_how(void **state)
+{
+    (void)state;
+    struct hearth_node_layout layout = make_layout();
+    struct hearth_node *nodes = nodes_of_layout;
+    assert_string_equal(complaint_of(&layout, true), "");
+
+    nodes[2].failure = HEARTH_STR("refused");
+    assert_string_equal(complaint_of(&layout, false),
+                        "nodes: wrong: db-2:5432: refused (1 of 3 nodes)");
+    layout = make_layout();
+    nodes[1].n_prepared = 2;
+    nodes[1].oldest_prepared_s = 61;
+    assert_string_equal(
+        complaint_of(&layout, true),
+        "nodes: prepared transactions: wrong: db-1:5432: 2 transactions, the oldest "
+        "is 61 s old (1 of 3 nodes)");
+    layout = make_layout();
+    nodes[2].citus = HEARTH_STR("13.1-1");
+    assert_string_equal(complaint_of(&layout, true),
+                        "nodes: versions: advice: db-2:5432: PostgreSQL 15.18, Citus 13.1-1 (1 of "
+                        "3 nodes)");
+    layout = make_layout();
+    nodes[0].modify_mode = nodes[1].modify_mode = HEARTH_STR("parallel");
+    assert_string_equal(complaint_of(&layout, true),
+                        "nodes: citus.multi_shard_modify_mode: advice: db-0:5432: parallel (2 of 3 "
+                        "nodes)");
+    layout = make_layout();
+    nodes[1].max_prepared = 99;
+    assert_string_equal(complaint_of(&layout, true),
+                        "nodes: max_prepared_transactions: wrong: db-1:5432: 99, with 100 "
+                        "connections (1 of 3 nodes)");
+    layout = make_layout();
+    nodes[1].n_bytes = 4000LL << 20;
+    assert_string_equal(complaint_of(&layout, true),
+                        "nodes: balance: advice: db-1:5432 holds 4000 MiB, 2500 MiB are the mean");
+    layout = make_layout();
+    layout.n_largest_bytes = 1001LL << 20;
+    assert_string_equal(complaint_of(&layout, true),
+                        "nodes: largest group of services: advice: 1001 MiB on db-1:5432, with "
+                        "shop");
+    layout = make_layout();
+    layout.n_unidentified = 3;
+    assert_string_equal(complaint_of(&layout, true),
+                        "nodes: replica identity: advice: 3 distributed tables lack one");
+}
+
+static void
+says_of_citus_that_a_distribution_was_interrupted_and_nothing_where_it_is_absent(void **state)
+{
+    (void)state;
+    struct hearth_node_layout layout = make_layout();
+    layout.n_distributed = 4;
+    assert_string_equal(complaint_of(&layout, true),
+                        "citus: wrong: version 13.2-1, 4 of 13 data tables are distributed");
+    layout.n_distributed = 0;
+    nodes_of_layout[1].modify_mode = HEARTH_STR("parallel"); /* nothing depends on it yet */
+    assert_string_equal(complaint_of(&layout, true), "");
+    layout.citus = (struct hearth_str){0};
+    assert_string_equal(complaint_of(&layout, true), "");
 }
 
 static void finds_nothing_wrong_in_a_fresh_database(void **state)
@@ -213,6 +333,9 @@ static void says_that_a_given_replica_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(says_which_node_of_a_distributed_database_is_unsound_and_how),
+        cmocka_unit_test(
+            says_of_citus_that_a_distribution_was_interrupted_and_nothing_where_it_is_absent),
         cmocka_unit_test(finds_nothing_wrong_in_a_fresh_database),
         cmocka_unit_test(finds_settings_that_harm),
         cmocka_unit_test(finds_what_is_missing_in_the_tables),
