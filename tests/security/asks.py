@@ -138,6 +138,7 @@ def tenant(h):
         UPLOADS + "DeleteUpload": [change({"uploadId": ids["upload"]})],
         ADMIN + "Status": [Ask({}, "hides")],
         ADMIN + "Doctor": [Ask({}, "hides", "permission_denied", "permission_denied")],  # it concerns the whole database
+        ADMIN + "GetLayout": [Ask({}, "hides", "permission_denied", "permission_denied")],  # so does it
         ADMIN + "Rebuild": [change({"serviceName": SERVICE, "fromMs": str(h.now - 1000)}, "ok", **denied)],
         ADMIN + "Erase": [Ask({"labelSelector": s, **ranged, "dryRun": True}, "hides") for s in SELECTORS]
         + [change({"labelSelector": s, **ranged, "expectedSeries": "2", "requestedBy": "a probe"}, "failed_precondition", "failed_precondition") for s in SELECTORS[1:2]],

@@ -15,6 +15,7 @@
 
 #include "hearth/engine/query.h"
 #include "hearth/model/maintenance.h"
+#include "hearth/model/node_layout.h"
 
 struct hearth_admin;
 
@@ -126,5 +127,8 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_admin_doctor(struct hearth_admin *admin, struct hearth_arena *arena,
                                        struct hearth_check **ret, size_t *ret_n,
                                        struct hearth_err *err);
+HEARTH_MUST_CHECK
+enum hearth_status hearth_admin_layout(struct hearth_admin *admin, struct hearth_arena *arena,
+                                       struct hearth_node_layout *ret, struct hearth_err *err);
 
 #endif

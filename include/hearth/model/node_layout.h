@@ -26,6 +26,7 @@ struct hearth_data_table {
     struct hearth_str table; /* "profile", ..; with its partitions */
     bool is_distributed;
     int64_t n_bytes; /* on the nodes, or here if it is not distributed */
+    int64_t move_s;  /* how long distributing it will take, estimated; 0: it is distributed */
 };
 
 struct hearth_node_layout {

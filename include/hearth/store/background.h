@@ -12,6 +12,7 @@
 #define HEARTH_STORE_BACKGROUND_H
 
 #include "hearth/model/maintenance.h"
+#include "hearth/model/node_layout.h"
 #include "hearth/store/store.h"
 
 /* ---- state ---- */
@@ -90,5 +91,15 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_store_doctor(struct hearth_store *store, struct hearth_arena *arena,
                                        struct hearth_check **ret, size_t *ret_n,
                                        struct hearth_err *err);
+
+/* ---- nodes ---- */
+
+/*
+ * Read where the data tables lie, and what the nodes of Citus say. Works while tables are not
+ * distributed, or the database lacks the extension. A node that does not answer is no failure.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_node_layout(struct hearth_store *store, struct hearth_arena *arena,
+                                            struct hearth_node_layout *ret, struct hearth_err *err);
 
 #endif

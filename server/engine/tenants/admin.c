@@ -318,3 +318,9 @@ enum hearth_status hearth_admin_doctor(struct hearth_admin *admin, struct hearth
 {
     return hearth_store_doctor(admin->store, arena, ret, ret_n, err);
 }
+
+enum hearth_status hearth_admin_layout(struct hearth_admin *admin, struct hearth_arena *arena,
+                                       struct hearth_node_layout *ret, struct hearth_err *err)
+{
+    return hearth_store_node_layout(admin->store, arena, ret, err);
+}

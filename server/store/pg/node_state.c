@@ -1,7 +1,13 @@
 /* node_state.c -- what the nodes of Citus say about themselves (contract: node_state.h). */
 #include "pg/node_state.h"
 
+#include "hearth/store/background.h"
+
 #include "pg/pg_rows.h"
+#include "pg/pool.h"
+#include "pg/store_state.h"
+
+#include <assert.h>
 
 static const char *const NAMES[] = {
 #define OF_DATA(table) #table,
@@ -150,7 +156,10 @@ static enum hearth_status read_data_tables(struct hearth_pg *pg, struct hearth_a
                                           .arena = arena};
     HEARTH_TRY(hearth_pg_select(pg, &query, &ret->tables, &ret->n_tables, NULL, err));
     for (size_t i = 0; i < ret->n_tables; i++) {
-        ret->n_distributed += ret->tables[i].is_distributed;
+        struct hearth_data_table *table = &ret->tables[i];
+        ret->n_distributed += table->is_distributed;
+        table->move_s =
+            table->is_distributed ? 0 : table->n_bytes / HEARTH_MOVED_BYTES_PER_SECOND + 1;
     }
 
     return HEARTH_OK;
@@ -179,4 +188,18 @@ enum hearth_status hearth_node_layout_read(struct hearth_pg *pg, struct hearth_a
     HEARTH_TRY(read_nodes(pg, arena, ret, err));
 
     return ret->n_distributed > 0 ? read_largest(pg, arena, ret, err) : HEARTH_OK;
+}
+
+enum hearth_status hearth_store_node_layout(struct hearth_store *store, struct hearth_arena *arena,
+                                            struct hearth_node_layout *ret, struct hearth_err *err)
+{
+    struct hearth_pg *pg = NULL;
+    assert(store != NULL && arena != NULL && ret != NULL);
+
+    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_pool_take(store->pool, NULL, &pg, err));
+    enum hearth_status status = hearth_node_layout_read(pg, arena, ret, err);
+    hearth_pool_give(store->pool, pg);
+
+    return status;
 }

@@ -10,6 +10,9 @@
 
 #include "pg/pg.h"
 
+/* Measured: 48 MB/s on two processors that also ran the nodes. For plans only. */
+#define HEARTH_MOVED_BYTES_PER_SECOND (40 << 20)
+
 /*
  * Read the data tables, and the nodes if the database has the extension; all in the arena. A node
  * that does not answer is no failure. Asks each node a few times, and waits for the time-out of

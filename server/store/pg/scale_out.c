@@ -9,6 +9,7 @@
 
 #include "pg/layout.h"
 #include "pg/migrate.h"
+#include "pg/node_state.h"
 #include "pg/pg.h"
 
 #include <assert.h>
@@ -17,8 +18,6 @@
 #include <stdio.h>
 
 #define CONNECT_MS 10000
-/* Measured: 48 MB/s on two processors that also ran the nodes. For the plan only. */
-#define BYTES_PER_SECOND (40 << 20)
 
 static const char *const DATA_TABLES[] = {
 #define OF_DATA(table) #table,
@@ -182,7 +181,7 @@ static enum hearth_status print_plan(struct scale_out *run, const char *table,
                    table, table);
     HEARTH_TRY(ask(run, sql, &n_bytes, err));
     print_line(run, "%s: %" PRId64 " MiB move to the nodes, in about %" PRId64 " s", table,
-               n_bytes >> 20, n_bytes / BYTES_PER_SECOND + 1);
+               n_bytes >> 20, n_bytes / HEARTH_MOVED_BYTES_PER_SECOND + 1);
 
     return HEARTH_OK;
 }
