@@ -251,11 +251,11 @@ cli_command_fn cli_record, cli_upload, cli_import_pyroscope, cli_types, cli_labe
     cli_explain_exemplars, cli_profiles_list, cli_profiles_facets, cli_profiles_show,
     cli_profiles_pprof, cli_profiles_original, cli_admin_status, cli_admin_doctor,
     cli_admin_rebuild, cli_admin_erase, cli_admin_erasures, cli_admin_errors, cli_admin_usage,
-    cli_admin_disk, cli_admin_targets, cli_retention_show, cli_retention_set, cli_retention_reset,
-    cli_admin_limits, cli_applications_list, cli_applications_show, cli_applications_set,
-    cli_applications_delete, cli_applications_rule_list, cli_applications_rule_add,
-    cli_applications_rule_delete, cli_admin_sizing, cli_agents_services, cli_agents_instances,
-    cli_agents_processes;
+    cli_admin_disk, cli_admin_scale_out, cli_admin_targets, cli_retention_show, cli_retention_set,
+    cli_retention_reset, cli_admin_limits, cli_applications_list, cli_applications_show,
+    cli_applications_set, cli_applications_delete, cli_applications_rule_list,
+    cli_applications_rule_add, cli_applications_rule_delete, cli_admin_sizing, cli_agents_services,
+    cli_agents_instances, cli_agents_processes;
 
 /* Whether the answer is a table, for people. */
 static inline bool cli_is_table(const struct cli *cli)

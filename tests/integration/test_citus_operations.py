@@ -4,16 +4,18 @@ Runs only where HEARTH_TEST_CITUS names the binaries of a PostgreSQL with Citus 
 """
 
 import collections
+import json
+import subprocess
 import threading
 import time
 import unittest
 
 import grpc
 import schema_dump
-from citus_nodes import CITUS, WHY_NOT, Nodes, scale_out
+from citus_nodes import CITUS, DATA, WHY_NOT, Nodes, scale_out
 from pprof import Profile
 from questions import CPU, QUERIER
-from server import Server, eventually, in_threads, note, now_ms, sql
+from server import HEARTH, Server, eventually, in_threads, note, now_ms, server_environment, sql
 
 MINUTE = 60_000
 
@@ -26,6 +28,30 @@ def total(server, service, start, end):
     cpu = {"profileTypeID": CPU, "labelSelector": '{service_name="%s"}' % service, "start": str(start), "end": str(end)}
     answer = server.connect(QUERIER + "SelectMergeStacktraces", cpu)
     return int(answer.get("flamegraph", {}).get("total", 0))
+
+
+def hearth(server, *option):
+    """What `hearth admin scale-out` says, also beside an empty table."""
+    done = subprocess.run(
+        [HEARTH, "admin", "scale-out", *option, "--url", "http://127.0.0.1:%d" % server.port], capture_output=True, text=True,
+        env=server_environment(),
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+class OnePostgresql(unittest.TestCase):
+    def test_the_client_says_what_would_move_and_which_command_moves_it_and_what_is_missing(self):
+        server = Server()
+        self.assertIn("one PostgreSQL holds everything; --dry-run shows what would move to nodes", hearth(server))
+        tables = json.loads(hearth(server, "--dry-run", "-o", "json"))["tables"]
+        self.assertEqual({table["table"] for table in tables}, set(DATA))
+        self.assertFalse(any(table.get("distributed") for table in tables))
+        self.assertTrue(all(int(table["moveSeconds"]) > 0 for table in tables), tables)
+        plan = hearth(server, "--dry-run")
+        self.assertIn("the database lacks the extension citus", plan)
+        self.assertIn("  hearthd scale-out --database-url URL\n", plan)
+        server.stop()
 
 
 @unittest.skipUnless(CITUS, WHY_NOT)
@@ -86,6 +112,13 @@ class CitusOperations(unittest.TestCase):
         self.assertIn("13 of 13 data tables are distributed", found["citus"]["found"])
         self.assertRegex(found["nodes: versions"]["found"], r"PostgreSQL 15\.\d+, Citus 1\d")
 
+        nodes = json.loads(hearth(server, "-o", "json"))["nodes"]
+        self.assertEqual([node["name"] for node in nodes], ["127.0.0.1:%d" % one.port for one in (self.nodes.coordinator, *self.nodes.workers)])
+        holding = [node for node in nodes if int(node.get("shards", 0)) > 0]
+        self.assertTrue(holding and all(int(node.get("bytes", 0)) > 0 for node in holding), nodes)
+        self.assertIn("13 of 13 tables are distributed", hearth(server))
+        self.assertIn("all tables that grow are distributed", hearth(server, "--dry-run"))
+
         worker = self.nodes.workers[0]
         sql(worker.url(), "BEGIN; CREATE TABLE public.left_behind (); PREPARE TRANSACTION 'citus_99_2_2_2'")
         found = self.checks(server)["nodes: prepared transactions"]
@@ -97,6 +130,7 @@ class CitusOperations(unittest.TestCase):
         self.assertEqual(found["verdict"], "VERDICT_WRONG")
         self.assertIn("127.0.0.1:%d: failed to connect" % worker.port, found["found"])
         self.assertIn("1 of %d nodes" % n, found["found"])
+        self.assertRegex(hearth(server), r"127\.0\.0\.1:%d .* failed to connect" % worker.port)
         worker.start()
         eventually(lambda: self.checks(server)["nodes"]["verdict"] == "VERDICT_OK", 30, what="the node")
         server.stop()

@@ -125,7 +125,7 @@ class Formats(unittest.TestCase):
         without_rows = {words for words, n in n_rows.items() if n == 0} - NOTHING_TO_LIST
         self.assertEqual(without_rows, {
             "uploads list", "admin erasures", "admin errors", "admin targets", "admin tokens list", "admin users list",
-            "admin grants list"})
+            "admin grants list", "admin scale-out"})
 
     def test_columns_and_headers_are_chosen_for_each_command(self):
         for words in TABLES:

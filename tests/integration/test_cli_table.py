@@ -69,7 +69,7 @@ CASES = [
     ("query values pod --step 2m", USAGE, "hearth: query values does not take --step: *"),
     ("flame --step 1m", USAGE, "hearth: flame does not take --step: *"),
     ("top --min-percent 30", USAGE, "hearth: top does not take --min-percent: *"),
-    ("top --dry-run", USAGE, "hearth: top does not take --dry-run: it is for import pyroscope, admin erase; *"),
+    ("top --dry-run", USAGE, "hearth: top does not take --dry-run: it is for import pyroscope, admin erase, admin scale-out; *"),
     ("top --yes", USAGE, "hearth: top does not take --yes: it is for admin erase; *"),
     ("top --materialize x", USAGE, "hearth: top does not take --materialize: it is for sql; *"),
     ("top --processes 4", USAGE, "hearth: top does not take --processes: it is for admin sizing; *"),
