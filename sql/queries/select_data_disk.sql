@@ -2,15 +2,21 @@
 -- how many of them were read. select_service_disk.sql adds those in the catalogue, and says how the
 -- size of a table is shared out. As text: the numbers are summed there without rounding.
 --
+-- Bytes on other nodes are known with the indexes only, so they are all shared out by the sizes of values.
+--
 -- $1 int8 bytes of the heap of each table that are read; 0: all
+-- $2 int8[] tables, by oid, that have bytes on other nodes
+-- $3 int8[] these bytes
 WITH size AS MATERIALIZED (
     SELECT coalesce(p.relname, c.relname)::text AS name,
-        sum(pg_table_size(c.oid)) AS stored, sum(pg_indexes_size(c.oid)) AS indexes,
+        sum(pg_table_size(c.oid) + coalesce(r.n_bytes, 0)) AS stored, sum(pg_indexes_size(c.oid)) AS indexes,
         CASE WHEN $1::int8 > 0
-            THEN coalesce(least(100, 100.0 * $1 / nullif(sum(pg_relation_size(c.oid)), 0)), 100)
+            THEN coalesce(least(100, 100.0 * $1 / nullif(sum(pg_relation_size(c.oid)
+                + coalesce(r.n_bytes, 0)), 0)), 100)
             ELSE 100 END AS percent
     FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
         LEFT JOIN pg_class p ON p.oid = i.inhparent
+        LEFT JOIN unnest($2::int8[], $3::int8[]) AS r (relation, n_bytes) ON r.relation = c.oid::int8
     WHERE c.relnamespace = 'hearth_data'::regnamespace AND c.relkind = 'r'
     GROUP BY 1),
 weight AS (

@@ -41,23 +41,25 @@ static const struct hearth_column remote_columns[] = {REMOTE(I64, relation), REM
 static const struct hearth_row_type remote_rows =
     HEARTH_ROW_TYPE(remote_columns, struct remote_table);
 
-/* Reads the bytes of distributed tables on their nodes. A node that is down counts as nothing. */
-static enum hearth_status measure_nodes(const struct hearth_store *store, struct hearth_pg *pg,
-                                        struct hearth_arena *arena, struct remote_table **ret,
-                                        size_t *ret_n, struct hearth_err *err)
+enum hearth_status hearth_disk_add_nodes(const struct hearth_store *store, struct hearth_pg *pg,
+                                         struct hearth_arena *arena,
+                                         struct hearth_pg_params *params,
+                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
-    *ret_n = 0;
-    if (!hearth_layout_is_distributed(store)) {
-        return HEARTH_OK;
+    struct remote_table *remote = NULL;
+    size_t n = 0;
+    if (hearth_layout_is_distributed(store)) {
+        const struct hearth_pg_query query = {
+            .sql = "SELECT d.logicalrelid::oid::int8, sum(s.size)::int8 FROM citus_shard_sizes() s"
+                   " JOIN pg_catalog.pg_dist_shard d ON d.shardid = s.shard_id GROUP BY 1",
+            .type = &remote_rows,
+            .arena = arena};
+        HEARTH_TRY(hearth_pg_select(pg, &query, &remote, &n, ret_fault, err));
     }
 
-    const struct hearth_pg_query query = {
-        .sql = "SELECT d.logicalrelid::oid::int8, sum(s.size)::int8 FROM citus_shard_sizes() s JOIN"
-               " pg_catalog.pg_dist_shard d ON d.shardid = s.shard_id GROUP BY 1",
-        .type = &remote_rows,
-        .arena = arena};
+    hearth_pg_param_rows(params, &remote_rows, remote, n);
 
-    return hearth_pg_select(pg, &query, ret, ret_n, NULL, err);
+    return HEARTH_OK;
 }
 
 /* Sums the sizes of all tables, by tier. */
@@ -66,14 +68,10 @@ static enum hearth_status measure_tables(struct hearth_store *store, struct hear
 {
     HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct remote_table *remote = NULL;
-    size_t n_remote = 0;
-    HEARTH_TRY(measure_nodes(store, pg, &arena, &remote, &n_remote, err));
-
     PGresult *result = NULL;
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &arena);
-    hearth_pg_param_rows(&params, &remote_rows, remote, n_remote);
+    HEARTH_TRY(hearth_disk_add_nodes(store, pg, &arena, &params, NULL, err));
     HEARTH_TRY(hearth_pg_exec(pg, hearth_sql_measure_tiers, &params, NULL, &result, NULL, err));
 
     int64_t n_bytes = 0;

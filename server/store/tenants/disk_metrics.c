@@ -66,8 +66,8 @@ enum hearth_status hearth_disk_metrics_publish(struct hearth_store *store, struc
     }
 
     hearth_arena_init(&arena, 0);
-    enum hearth_status status = hearth_disk_shares_read(
-        pg, HEARTH_STR(""), store->options.max_disk_sample_bytes, NULL, &arena, &params, NULL, err);
+    enum hearth_status status =
+        hearth_disk_shares_read(store, pg, HEARTH_STR(""), NULL, &arena, &params, NULL, err);
     if (status == HEARTH_OK) {
         status =
             hearth_pg_exec(pg, hearth_sql_select_service_disk, &params, NULL, &result, NULL, err);

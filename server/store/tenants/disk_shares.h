@@ -7,16 +7,17 @@
 #define HEARTH_STORE_DISK_SHARES_H
 
 #include "pg/pg.h"
+#include "pg/store_state.h"
 
 /*
  * Set all parameters, in the arena: the tenant (empty: all tenants), the bytes of each table that
- * are read (0: all), and the bytes of services in the tables of data, which it reads. ret_fault and
- * cancel may be NULL. Errors: of the statement; NO_MEMORY.
+ * are read (option max_disk_sample_bytes; 0: all), and the bytes of services in the tables of data,
+ * which it reads. ret_fault and cancel may be NULL. Errors: of the statement; NO_MEMORY.
  */
 HEARTH_MUST_CHECK enum hearth_status
-hearth_disk_shares_read(struct hearth_pg *pg, struct hearth_str tenant, int64_t max_bytes,
-                        struct hearth_cancel *cancel, struct hearth_arena *arena,
-                        struct hearth_pg_params *params, enum hearth_pg_fault *ret_fault,
-                        struct hearth_err *err);
+hearth_disk_shares_read(const struct hearth_store *store, struct hearth_pg *pg,
+                        struct hearth_str tenant, struct hearth_cancel *cancel,
+                        struct hearth_arena *arena, struct hearth_pg_params *params,
+                        enum hearth_pg_fault *ret_fault, struct hearth_err *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* store_disk.c -- estimates bytes on disk of services (contract: hearth/store/store_disk.h). */
 #include "hearth/store/store_disk.h"
 
+#include "pg/disk.h"
 #include "pg/pg_rows.h"
 #include "pg/queries.h"
 #include "pg/session.h"
@@ -33,8 +34,8 @@ static const struct hearth_column share_columns[] = {
 };
 static const struct hearth_row_type share_rows = HEARTH_ROW_TYPE(share_columns, struct data_share);
 
-enum hearth_status hearth_disk_shares_read(struct hearth_pg *pg, struct hearth_str tenant,
-                                           int64_t max_bytes, struct hearth_cancel *cancel,
+enum hearth_status hearth_disk_shares_read(const struct hearth_store *store, struct hearth_pg *pg,
+                                           struct hearth_str tenant, struct hearth_cancel *cancel,
                                            struct hearth_arena *arena,
                                            struct hearth_pg_params *params,
                                            enum hearth_pg_fault *ret_fault, struct hearth_err *err)
@@ -42,14 +43,15 @@ enum hearth_status hearth_disk_shares_read(struct hearth_pg *pg, struct hearth_s
     struct data_share *shares = NULL;
     size_t n = 0;
     hearth_pg_params_init(params, arena);
-    hearth_pg_param_i64(params, max_bytes);
+    hearth_pg_param_i64(params, store->options.max_disk_sample_bytes);
+    HEARTH_TRY(hearth_disk_add_nodes(store, pg, arena, params, ret_fault, err));
     const struct hearth_pg_query query = {hearth_sql_select_data_disk, params, &share_rows, cancel,
                                           arena};
     HEARTH_TRY(hearth_pg_select(pg, &query, &shares, &n, ret_fault, err));
 
     hearth_pg_params_init(params, arena);
     hearth_pg_param_text(params, tenant);
-    hearth_pg_param_i64(params, max_bytes);
+    hearth_pg_param_i64(params, store->options.max_disk_sample_bytes);
     hearth_pg_param_rows(params, &share_rows, shares, n);
 
     return HEARTH_OK;
@@ -68,9 +70,8 @@ static enum hearth_status read_disk(void *context, struct hearth_pg *pg,
     const struct disk_read *read = context;
     const struct hearth_scope *scope = read->scope;
     struct hearth_pg_params params;
-    HEARTH_TRY(hearth_disk_shares_read(pg, scope->tenant,
-                                       scope->store->options.max_disk_sample_bytes, scope->cancel,
-                                       scope->arena, &params, ret_fault, err));
+    HEARTH_TRY(hearth_disk_shares_read(scope->store, pg, scope->tenant, scope->cancel, scope->arena,
+                                       &params, ret_fault, err));
     const struct hearth_pg_query query = {hearth_sql_select_service_disk, &params, &disk_rows,
                                           scope->cancel, scope->arena};
 
