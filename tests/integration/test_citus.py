@@ -11,7 +11,7 @@ import schema_dump
 from citus_nodes import CITUS, DATA, WHY_NOT, Nodes, scale_out
 from pprof import Profile
 from questions import CPU, QUERIER
-from server import HEARTHD, Cluster, RpcError, Server, eventually, now_ms, server_environment
+from server import HEARTHD, Cluster, RpcError, Server, eventually, now_ms, server_environment, sql
 
 HOUR = 3_600_000
 BUSY = (*schema_dump.QUICK, "--compact-after", "0")
@@ -87,6 +87,12 @@ class Citus(unittest.TestCase):
                 n += bool(on_plain)
         self.assertGreater(n, 8)
 
+    def look_at_the_readers(self):
+        """Citus' own connections have other names."""
+        readers = "SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = 'hearthd'"
+        for worker in self.nodes.workers:
+            self.assertEqual(sql(worker.url(), readers), [["t"]], "no query was read on this worker")
+
     def look_at_the_tables(self, servers):
         shards = "SELECT sum(result::int) FROM run_command_on_shards('hearth_data.segment', 'SELECT count(*) FROM %s')"
         self.assertGreater(int(self.nodes.sql(shards)[0][0]), 0)
@@ -148,6 +154,7 @@ class Citus(unittest.TestCase):
         for server in servers:
             self.work(server)
         self.compare(servers)
+        self.look_at_the_readers()
         self.look_at_the_tables(servers)
         self.lose_a_worker(servers)
         for server in servers:

@@ -40,7 +40,6 @@ struct hearth_nodes {
     struct node_address *addresses;
     struct hearth_node_range *ranges;
     size_t n_ranges;
-    uint64_t version;
     int64_t read_mono_ns; /* when the map was read last, or was tried; 0: never */
     bool is_suspected, is_full;
 };
@@ -259,7 +258,6 @@ static enum hearth_status take_shards(struct hearth_nodes *nodes,
         unused = nodes->ranges;
         nodes->ranges = ranges;
         nodes->n_ranges = n;
-        nodes->version++;
     }
     hearth_mutex_unlock(&nodes->lock);
     hearth_mem_free(unused);
@@ -327,48 +325,6 @@ bool hearth_nodes_are_due(struct hearth_nodes *nodes)
     hearth_mutex_unlock(&nodes->lock);
 
     return is_due;
-}
-
-/* ---- the present map ---- */
-
-enum hearth_status hearth_nodes_ranges(struct hearth_nodes *nodes, struct hearth_node_range **ret,
-                                       size_t *ret_n, uint64_t *ret_version, struct hearth_err *err)
-{
-    hearth_mutex_lock(&nodes->lock);
-    struct hearth_node_range *copy = hearth_mem_calloc(nodes->n_ranges + 1, sizeof *copy);
-    for (size_t i = 0; i < nodes->n_ranges && copy != NULL; i++) {
-        copy[i] = nodes->ranges[i];
-    }
-    *ret_n = nodes->n_ranges;
-    *ret_version = nodes->version;
-    hearth_mutex_unlock(&nodes->lock);
-    if (copy == NULL) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the map of nodes");
-    }
-
-    *ret = copy;
-
-    return HEARTH_OK;
-}
-
-unsigned hearth_nodes_last(struct hearth_nodes *nodes)
-{
-    hearth_mutex_lock(&nodes->lock);
-    unsigned last = nodes->last;
-    hearth_mutex_unlock(&nodes->lock);
-
-    return last;
-}
-
-const struct hearth_pg_address *hearth_node_address(struct hearth_nodes *nodes, unsigned node)
-{
-    assert(node >= 1 && node <= HEARTH_MAX_NODES);
-
-    hearth_mutex_lock(&nodes->lock);
-    const struct hearth_pg_address *address = nodes->nodes[node].address;
-    hearth_mutex_unlock(&nodes->lock);
-
-    return address;
 }
 
 struct hearth_pool *hearth_node_pool(struct hearth_nodes *nodes, unsigned node)

@@ -4,8 +4,8 @@
  *
  * Any node of Citus takes any statement over the data tables and passes it on to the owner of the
  * rows. That costs several times the CPU of a commit, makes it a two-phase commit, and one node
- * that is down then stops what the others could do. So commits and reads of profiles go to the
- * owner. A map that is out of date costs no more than that: the old owner passes statements on.
+ * that is down then stops what the others could do. So reads of one node's services go to it
+ * (node_reads.h). A map that is out of date is harmless: the old owner passes statements on.
  *
  * The map is read from Citus' own catalogues on the coordinator, each 10 s, and sooner after a
  * connection to a node was lost. Node 0 is the database of the URL, the coordinator: it owns what
@@ -49,26 +49,10 @@ hearth_nodes_refresh(struct hearth_nodes *nodes, struct hearth_pg *pg, struct he
 void hearth_nodes_suspect(struct hearth_nodes *nodes);
 bool hearth_nodes_are_due(struct hearth_nodes *nodes);
 
-/*
- * Copy the ranges, sorted, into a new array, which the caller frees with hearth_mem_free; no range:
- * node 0 owns all services. *ret_version differs whenever the ranges do.
- */
-HEARTH_MUST_CHECK enum hearth_status hearth_nodes_ranges(struct hearth_nodes *nodes,
-                                                         struct hearth_node_range **ret,
-                                                         size_t *ret_n, uint64_t *ret_version,
-                                                         struct hearth_err *err);
 /* The owner of a service in the present map. */
 unsigned hearth_node_of(struct hearth_nodes *nodes, int32_t service_id);
 
-/* The highest number of a node so far. */
-unsigned hearth_nodes_last(struct hearth_nodes *nodes);
-
-/*
- * The address of node 1 or above, which lives as long as the nodes. NULL: Citus does not know it
- * any more; the coordinator takes its statements.
- */
-const struct hearth_pg_address *hearth_node_address(struct hearth_nodes *nodes, unsigned node);
-/* Connections to node 1 or above. */
+/* Connections to node 1 or above, which was the owner of a service. */
 struct hearth_pool *hearth_node_pool(struct hearth_nodes *nodes, unsigned node);
 
 #endif

@@ -17,6 +17,7 @@
 #include "hearth/base/metrics.h"
 
 #include "pg/lineage.h"
+#include "pg/node_reads.h"
 #include "pg/pg.h"
 #include "pg/pool.h"
 #include "pg/session.h"
@@ -347,6 +348,15 @@ enum hearth_status hearth_store_read_with_pg(const struct hearth_store_reader *r
 {
     struct hearth_store *store = reader->scope->store;
     struct hearth_cancel *cancel = reader->scope->cancel;
+    unsigned node = hearth_node_of_reader(reader);
+    bool is_done = false;
+    if (node != 0) {
+        enum hearth_status status = hearth_node_read(reader, node, &is_done, err);
+        if (is_done || status != HEARTH_OK) {
+            return status;
+        }
+    }
+
     HEARTH_CLEANUP(hearth_wall_release) struct hearth_wall wall;
     hearth_wall_init(&wall, reader->scope, reader->services, reader->n_services);
     const struct hearth_pg_params *params = hearth_wall_params(&wall);

@@ -70,8 +70,9 @@ struct hearth_store_reader {
 };
 
 /*
- * hearth_store_with_pg for statements that only read: they run on the replica, if there is one and
- * it has all data that was committed before the call (replica.c). ABORTED: the replica gave up the
+ * hearth_store_with_pg for statements that only read: they run on the node of distributed tables
+ * that owns all services of the reader (node_reads.h); or on the replica, if there is one and it
+ * has all data that was committed before the call (replica.c). ABORTED: the replica gave up the
  * read after rows were delivered; the caller begins again.
  */
 HEARTH_MUST_CHECK enum hearth_status

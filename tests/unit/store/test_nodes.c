@@ -1,4 +1,4 @@
-/* test_nodes.c -- which node owns a service. Reading the map needs Citus: tests/integration/test_citus_nodes.py. */
+/* test_nodes.c -- which node owns a service. Reading the map needs Citus: tests/integration/test_citus.py. */
 #include "hearth/base/mem.h"
 
 #include "pg/nodes.h"
@@ -49,16 +49,7 @@ static void without_a_map_the_database_of_the_url_owns_all_services(void **state
     hearth_store_options_init(&options);
     assert_ok(hearth_nodes_new(&options, &nodes, &err));
     assert_int_equal(hearth_node_of(nodes, 1), 0);
-    assert_int_equal(hearth_nodes_last(nodes), 0);
     assert_true(hearth_nodes_are_due(nodes));
-
-    struct hearth_node_range *ranges = NULL;
-    size_t n = 1;
-    uint64_t version = 1;
-    assert_ok(hearth_nodes_ranges(nodes, &ranges, &n, &version, &err));
-    assert_int_equal(n, 0);
-    assert_int_equal(version, 0);
-    hearth_mem_free(ranges);
     hearth_nodes_free(nodes);
 }
 
