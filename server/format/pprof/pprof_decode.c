@@ -74,6 +74,40 @@ static enum hearth_status note_offset(struct pprof_scan *s, struct pprof_offsets
     return HEARTH_OK;
 }
 
+/*
+ * Note the messages of one kind that follow each other, as those of a table do. Keeps the counts in
+ * registers; stops before whatever the general reader must handle: another tag, a length of more
+ * than two bytes, the end, a full array.
+ */
+static const uint8_t *note_run(const struct pprof_scan *s, struct pprof_offsets *of,
+                               const uint8_t *p, uint8_t tag)
+{
+    const uint8_t *base = s->base, *end = base + s->n_bytes;
+    uint32_t *at = of->at, n = of->n, cap = of->cap;
+    size_t n_bytes = 0;
+
+    while (n < cap && end - p >= 3 && *p == tag) {
+        const uint8_t *payload = p + 2;
+        size_t length = p[1];
+        if (length >= 0x80) {
+            length = (length & 0x7f) | (size_t)p[2] << 7;
+            payload++;
+        }
+        if (HEARTH_UNLIKELY(length >= 0x4000 || length > (size_t)(end - payload))) {
+            break;
+        }
+
+        at[n++] = (uint32_t)(p + 1 - base);
+        n_bytes += length;
+        p = payload + length;
+    }
+
+    of->n = n;
+    of->n_bytes += n_bytes;
+
+    return p;
+}
+
 static bool read_value_type(struct pprof_cursor *c, struct hearth_value_type *type)
 {
     uint64_t tag;
@@ -183,6 +217,7 @@ static enum hearth_status read_top_level(struct pprof_scan *s)
             if (pprof_payload(&c, &payload)) {
                 s->of[kind].n_bytes += (size_t)(payload.end - payload.p);
                 HEARTH_TRY(note_offset(s, &s->of[kind], at));
+                c.p = note_run(s, &s->of[kind], c.p, (uint8_t)tag);
             }
         } else {
             HEARTH_TRY(read_top_level_field(s, &c, tag));

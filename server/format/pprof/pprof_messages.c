@@ -87,10 +87,32 @@ enum hearth_status hearth_pprof_read_mappings(struct pprof_scan *s)
     return hearth_pprof_ids_seal(&s->mappings, s->arena, s->err);
 }
 
-static enum hearth_status read_function(struct pprof_scan *s, uint32_t i)
+/*
+ * The fields of a function in the order of their numbers, as all known writers have them. False if
+ * the message is not like that: then nothing of *f and *id counts.
+ */
+HEARTH_ALWAYS_INLINE bool ordered_function(struct pprof_cursor c, struct hearth_function *f,
+                                           uint64_t *id)
 {
+    const uint8_t *p = c.p;
+    uint64_t name = 0, system_name = 0, filename = 0, start_line = 0;
+    bool fits = pprof_steady_field(&p, PPROF_INT(1), id) &&
+                pprof_steady_field(&p, PPROF_INT(2), &name) &&
+                pprof_steady_field(&p, PPROF_INT(3), &system_name) &&
+                pprof_steady_field(&p, PPROF_INT(4), &filename) &&
+                pprof_word_field(&p, PPROF_INT(5), &start_line);
+    *f = (struct hearth_function){(uint32_t)name, (uint32_t)system_name, (uint32_t)filename,
+                                  (int64_t)start_line};
+
+    return fits && p == c.end && (name | system_name | filename) <= UINT32_MAX;
+}
+
+/* The fields of a function in any order. Faults are reported in c->why. */
+static void read_function_fields(struct pprof_cursor *at, struct hearth_function *ret_f,
+                                 uint64_t *ret_id)
+{
+    struct pprof_cursor c = *at;
     struct hearth_function f = {0};
-    struct pprof_cursor c = pprof_message(s, KIND_FUNCTION, i);
     uint64_t tag, id = 0;
     while (pprof_next(&c, &tag)) {
         switch (tag) {
@@ -117,6 +139,20 @@ static enum hearth_status read_function(struct pprof_scan *s, uint32_t i)
         if (HEARTH_UNLIKELY(c.why != NULL)) {
             break;
         }
+    }
+
+    *at = c;
+    *ret_f = f;
+    *ret_id = id;
+}
+
+static enum hearth_status read_function(struct pprof_scan *s, uint32_t i)
+{
+    struct hearth_function f;
+    struct pprof_cursor c = pprof_message(s, KIND_FUNCTION, i);
+    uint64_t id = 0;
+    if (!HEARTH_LIKELY(pprof_has_slack(s, c) && ordered_function(c, &f, &id))) {
+        read_function_fields(&c, &f, &id);
     }
 
     if (HEARTH_LIKELY(c.why == NULL) && id == 0) {
@@ -209,6 +245,12 @@ static inline void count_bytes_read(struct pprof_scan *s, size_t n_bytes)
     s->n_bytes_done += n_bytes;
 }
 
+/* The fields of a location but its lines. */
+struct location_fields {
+    uint64_t id, mapping_id, address;
+    bool is_folded;
+};
+
 static enum hearth_status read_location_line(struct pprof_scan *s, uint32_t location,
                                              struct pprof_cursor c)
 {
@@ -250,28 +292,62 @@ static enum hearth_status read_location_line(struct pprof_scan *s, uint32_t loca
     return HEARTH_OK;
 }
 
-static enum hearth_status read_location(struct pprof_scan *s, uint32_t i)
+/*
+ * The lines of a location at *p, in the order of field numbers. False if they are not like that or
+ * refer to no function: then the lines do not count.
+ */
+HEARTH_ALWAYS_INLINE bool ordered_lines(struct pprof_scan *s, const uint8_t **p, const uint8_t *end)
 {
-    struct hearth_profile *out = s->out;
-    struct hearth_location l = {.first_line = out->n_lines};
-    struct pprof_cursor c = pprof_message(s, KIND_LOCATION, i), payload;
-    uint64_t tag, id = 0, mapping_id = 0;
-    size_t n_bytes = (size_t)(c.end - c.p);
-    if (HEARTH_UNLIKELY(s->cap_lines - out->n_lines < n_bytes / 2)) {
-        struct growing_array lines = {&out->lines, &s->cap_lines, sizeof *out->lines, out->n_lines};
-        HEARTH_TRY(grow_array(s, lines, n_bytes / 2, s->n_bytes_left / 2));
+    struct hearth_line *line = s->out->lines + s->out->n_lines;
+    while (*p < end && **p == PPROF_LEN(4)) {
+        const uint8_t *line_end = *p + 2 + (*p)[1];
+        uint64_t function_id = 0, number = 0;
+        *p += 2;
+        if (HEARTH_UNLIKELY(line_end > end || !pprof_steady_field(p, PPROF_INT(1), &function_id) ||
+                            !pprof_word_field(p, PPROF_INT(2), &number) || *p != line_end)) {
+            return false;
+        }
+
+        *line = (struct hearth_line){pprof_ids_find(&s->functions, function_id), (int64_t)number};
+        if (HEARTH_UNLIKELY(line->function == HEARTH_NO_INDEX)) {
+            return false;
+        }
+        line++;
     }
 
+    s->out->n_lines = (uint32_t)(line - s->out->lines);
+
+    return true;
+}
+
+/* The same for the location itself, whose lines are added. */
+HEARTH_ALWAYS_INLINE bool ordered_location(struct pprof_scan *s, struct pprof_cursor c,
+                                           struct location_fields *l)
+{
+    const uint8_t *p = c.p;
+
+    return pprof_steady_field(&p, PPROF_INT(1), &l->id) &&
+           pprof_steady_field(&p, PPROF_INT(2), &l->mapping_id) &&
+           pprof_word_field(&p, PPROF_INT(3), &l->address) && ordered_lines(s, &p, c.end) &&
+           p == c.end;
+}
+
+/* The fields of a location in any order. Faults of its own are reported in c->why. */
+static enum hearth_status read_location_fields(struct pprof_scan *s, uint32_t i,
+                                               struct pprof_cursor *at, struct location_fields *l)
+{
+    struct pprof_cursor c = *at, payload;
+    uint64_t tag;
     while (pprof_next(&c, &tag)) {
         switch (tag) {
         case PPROF_INT(1):
-            (void)pprof_int(&c, &id);
+            (void)pprof_int(&c, &l->id);
             break;
         case PPROF_INT(2):
-            (void)pprof_int(&c, &mapping_id);
+            (void)pprof_int(&c, &l->mapping_id);
             break;
         case PPROF_INT(3):
-            (void)pprof_int(&c, &l.address);
+            (void)pprof_int(&c, &l->address);
             break;
         case PPROF_LEN(4):
             if (pprof_payload(&c, &payload)) {
@@ -280,7 +356,7 @@ static enum hearth_status read_location(struct pprof_scan *s, uint32_t i)
             break;
         default:
             if (tag == PPROF_INT(5)) {
-                (void)pprof_bool(&c, &l.is_folded);
+                (void)pprof_bool(&c, &l->is_folded);
             } else {
                 c = hearth_pprof_skip(c, tag, 5);
             }
@@ -291,19 +367,46 @@ static enum hearth_status read_location(struct pprof_scan *s, uint32_t i)
         }
     }
 
-    if (HEARTH_LIKELY(c.why == NULL) && id == 0) {
+    *at = c;
+
+    return HEARTH_OK;
+}
+
+static enum hearth_status read_location(struct pprof_scan *s, uint32_t i)
+{
+    struct hearth_profile *out = s->out;
+    uint32_t first_line = out->n_lines;
+    struct location_fields l = {0};
+    struct pprof_cursor c = pprof_message(s, KIND_LOCATION, i);
+    size_t n_bytes = (size_t)(c.end - c.p);
+    if (HEARTH_UNLIKELY(s->cap_lines - out->n_lines < n_bytes / 2)) {
+        struct growing_array lines = {&out->lines, &s->cap_lines, sizeof *out->lines, out->n_lines};
+        HEARTH_TRY(grow_array(s, lines, n_bytes / 2, s->n_bytes_left / 2));
+    }
+
+    if (!HEARTH_LIKELY(pprof_has_slack(s, c) && ordered_location(s, c, &l))) {
+        l = (struct location_fields){0};
+        out->n_lines = first_line;
+        HEARTH_TRY(read_location_fields(s, i, &c, &l));
+    }
+
+    if (HEARTH_LIKELY(c.why == NULL) && l.id == 0) {
         c.why = "location id is 0";
     }
     if (HEARTH_UNLIKELY(c.why != NULL)) {
         return hearth_pprof_damaged(s, "location", i, c);
     }
 
-    l.mapping = pprof_ids_find(&s->mappings, mapping_id);
-    l.n_lines = out->n_lines - l.first_line;
-    out->locations[i] = l;
+    out->locations[i] = (struct hearth_location){
+        .address = l.address,
+        .mapping = pprof_ids_find(&s->mappings, l.mapping_id),
+        .first_line = first_line,
+        .n_lines = out->n_lines - first_line,
+        .is_folded = l.is_folded,
+    };
     count_bytes_read(s, n_bytes);
 
-    return pprof_ids_note(&s->locations, i, id, s->arena, s->err);
+    return pprof_ids_note(&s->locations, i, l.id, s->arena, s->err);
 }
 
 enum hearth_status hearth_pprof_read_locations(struct pprof_scan *s)
@@ -411,6 +514,16 @@ HEARTH_ALWAYS_INLINE bool read_location_id(const struct pprof_scan *s, struct pp
 }
 
 /* Values beyond the number of types are counted, but not stored. */
+HEARTH_ALWAYS_INLINE void add_sample_value(const struct pprof_scan *s, int64_t value,
+                                           struct sample_numbers *sample)
+{
+    if (HEARTH_LIKELY(sample->n_values < s->out->n_types)) {
+        sample->values[sample->n_values] = value;
+    }
+
+    sample->n_values++;
+}
+
 HEARTH_ALWAYS_INLINE bool read_sample_value(const struct pprof_scan *s, struct pprof_cursor *c,
                                             struct sample_numbers *sample)
 {
@@ -418,11 +531,8 @@ HEARTH_ALWAYS_INLINE bool read_sample_value(const struct pprof_scan *s, struct p
     if (!pprof_int64(c, &value)) {
         return false;
     }
-    if (HEARTH_LIKELY(sample->n_values < s->out->n_types)) {
-        sample->values[sample->n_values] = value;
-    }
 
-    sample->n_values++;
+    add_sample_value(s, value, sample);
 
     return true;
 }
@@ -486,8 +596,20 @@ static struct pprof_cursor read_location_ids(const struct pprof_scan *s, struct 
 static struct pprof_cursor read_sample_values(const struct pprof_scan *s, struct pprof_cursor c,
                                               struct sample_numbers *sample)
 {
-    while (c.p < c.end && read_sample_value(s, &c, sample)) {
+    bool has_slack = pprof_has_slack(s, c);
+    while (c.p < c.end) {
+        const uint8_t *p = c.p;
+        uint64_t value;
+
+        /* Nanoseconds have four bytes or more. */
+        if (HEARTH_LIKELY(has_slack && pprof_word_int(&p, &value) && p <= c.end)) {
+            add_sample_value(s, (int64_t)value, sample);
+            c.p = p;
+        } else if (!read_sample_value(s, &c, sample)) {
+            break;
+        }
     }
+
     return c;
 }
 

@@ -58,6 +58,16 @@ static inline struct pprof_cursor pprof_message(const struct pprof_scan *s, enum
     return payload;
 }
 
+/*
+ * True if so many bytes follow the end of the message that an ordered reader (ordered_location and
+ * its like) may read beyond it: it looks at no byte more than PPROF_SLACK_BYTES behind the end.
+ */
+#define PPROF_SLACK_BYTES 64
+static inline bool pprof_has_slack(const struct pprof_scan *s, struct pprof_cursor c)
+{
+    return (size_t)(s->base + s->n_bytes - c.end) >= PPROF_SLACK_BYTES;
+}
+
 /* INVALID_ARGUMENT: `what` number i is damaged at the position of c. */
 enum hearth_status hearth_pprof_damaged(const struct pprof_scan *s, const char *what, uint32_t i,
                                         struct pprof_cursor c);

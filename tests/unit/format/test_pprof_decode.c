@@ -305,6 +305,9 @@ static void refuses_damaged_wire_forms(void **state)
          "sample 0: varint is cut off or longer than 64 bits, at byte 13 of 19"},
         {TYPE "2{ 2{ !01ff } }" TEXT,
          "sample 0: varint is cut off or longer than 64 bits, at byte 11 of 17"},
+        {TYPE "2{ 2{ !01ff } }" TEXT " 6'so far from the end that values are read by words, and "
+              "found to be cut off all the same, as they are near it'",
+         "sample 0: varint is cut off or longer than 64 bits, at byte 11 of 127"},
         {TYPE "2{ 1{ !01 } 9'x' !1a05 }" TEXT,
          "sample 0: field reaches beyond the end of its message, at byte 16 of 21"},
         {TYPE "2{ 3{ 1'x' } }" TEXT,
@@ -511,6 +514,49 @@ static void finds_an_invalid_byte_at_every_place_of_a_string(void **state)
     }
 }
 
+/* Numbers of every length, in messages at every distance from the end of the bytes. */
+static void reads_fields_in_their_usual_order_as_in_any_other(void **state)
+{
+    (void)state;
+    static const char *const orders[] = {
+        "5{ 1:1 2:1 3:1 4:1 5:%llu } 4{ 1:1 2:1 3:%llu 4{ 1:1 2:%llu } } 2{ 2[%llu] }",
+        "5{ 5:%llu 4:1 3:1 2:1 1:1 } 4{ 4{ 2:%llu 1:1 } 3:%llu 2:1 1:1 } 2{ 2:%llu }",
+        "5{ 1:1 2:1 3:1 5:%llu 4:1 } 4{ 1:1 3:%llu 2:1 4{ 1:1 3:7 2:%llu } } 2{ 2[%llu] }",
+        "5{ 9:5 1:1 2:1 3:1 4:1 5:%llu } 4{ 1:1 2:1 3:%llu 4{ 1:1 2:%llu } 5:0 } 2{ 2[%llu] }",
+    };
+
+    for (uint32_t i = 0; i < 64 * 80 * HEARTH_ARRAY_LEN(orders); i++) {
+        const char *order = orders[i / 64 % HEARTH_ARRAY_LEN(orders)];
+        unsigned long long n = (unsigned long long)1 << i % 64 | 1;
+        int n_behind = (int)(i / 64 / HEARTH_ARRAY_LEN(orders));
+        struct hearth_buf text, in;
+        struct decoded d;
+
+        hearth_buf_init(&text, 0);
+        hearth_buf_init(&in, 0);
+        wire_text(TYPE "3{ 1:1 } " TEXT, &in);
+        hearth_buf_printf(&text, order, n, n, n, n);
+        hearth_buf_printf(&text, " 6'%.*s'", n_behind,
+                          "long enough to end anywhere; long "
+                          "enough to end anywhere; long enough");
+        hearth_buf_byte(&text, '\0');
+        wire_text(text.p, &in);
+        decode_bytes(&d, hearth_buf_view(&in), &NO_LIMITS, 0);
+        assert_ok(&d);
+        assert_int_equal(d.profile.functions[0].name, 1);
+        assert_int_equal(d.profile.functions[0].filename, 1);
+        assert_int_equal(d.profile.functions[0].start_line, (int64_t)n);
+        assert_int_equal(d.profile.locations[0].mapping, 0);
+        assert_int_equal(d.profile.locations[0].address, n);
+        assert_int_equal(d.profile.n_lines, 1);
+        assert_int_equal(d.profile.lines[0].line, (int64_t)n);
+        assert_int_equal(d.profile.values[0], (int64_t)n);
+        release(&d);
+        hearth_buf_release(&text);
+        hearth_buf_release(&in);
+    }
+}
+
 /* Counts that are larger than the bytes can contain must not be trusted. */
 static void hostile_counts_allocate_no_memory(void **state)
 {
@@ -597,6 +643,7 @@ int main(void)
         cmocka_unit_test(cuts_deep_stacks_at_the_leaf_end),
         cmocka_unit_test(cuts_long_strings_at_a_character_and_keeps_the_tail),
         cmocka_unit_test(finds_an_invalid_byte_at_every_place_of_a_string),
+        cmocka_unit_test(reads_fields_in_their_usual_order_as_in_any_other),
         cmocka_unit_test(hostile_counts_allocate_no_memory),
         cmocka_unit_test(grows_for_more_stacks_lines_and_labels_than_extrapolated),
     };
