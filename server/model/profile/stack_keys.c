@@ -9,8 +9,8 @@
  *     string   = XXH3, 64 bits
  *     function = mix of name, system name, file name, start line
  *     mapping  = XXH3 of file name, build id, flags; a second key also of start, limit, offset
- *     location = with one line: mix of mapping, is folded, function, line; with several: XXH3 of
- *                all of them; without lines: XXH3 of the second key of its mapping and its address
+ *     location = mix of mapping, is folded, and function and line of each line; without lines: mix
+ *                of the second key of its mapping and its address
  *     stack    = NH of the low halves of the keys of its locations
  *
  * Above XXH3 all inputs are random for anyone who does not know the seed, so a multiplication mixes
@@ -80,46 +80,39 @@ static void make_functions(struct key_maker *m)
     }
 }
 
-#define MOST_LINES 16 /* hashed at once; a location with more lines is hashed in steps */
-
 static struct hearth_hash128 make_zero_key(void)
 {
     return (struct hearth_hash128){0, 0};
 }
 
-/* The key of a location with no line, or with several: rare. */
+/*
+ * The key of a location with no line, or with several. The numbers of a client are added to the
+ * seed, so that none of them makes a factor 0.
+ */
 static struct hearth_hash128 hash_long_location(const struct key_maker *m,
                                                 const struct hearth_location *location,
                                                 struct hearth_hash128 mapping)
 {
-    uint64_t words[3 + 3 * MOST_LINES];
+    uint64_t head = m->seed + ((uint64_t)location->n_lines << 1 | location->is_folded);
+    struct hearth_hash128 key = {hearth_hash_mix(mapping.lo ^ m->seed, head),
+                                 hearth_hash_mix(mapping.hi ^ m->seed, head)};
 
-    words[0] = mapping.lo;
-    words[1] = mapping.hi;
-    words[2] = (uint64_t)location->n_lines << 1 | location->is_folded;
-    size_t n = 3;
     if (location->n_lines == 0) {
-        words[n++] = location->address;
+        key.lo = hearth_hash_mix(key.lo, m->seed + location->address);
+        key.hi = hearth_hash_mix(key.hi, m->seed + location->address);
     }
 
-    /* Append the lines; when the words are full, hash them and go on with the hash. */
+    /* Each line is mixed into the key of those before it, so their order counts. */
     const struct hearth_line *line = m->profile->lines + location->first_line;
     for (uint32_t i = 0; i < location->n_lines; i++, line++) {
-        if (n + 3 > HEARTH_ARRAY_LEN(words)) {
-            struct hearth_hash128 so_far = hearth_hash128(words, n * sizeof words[0], m->seed);
-            words[0] = so_far.lo;
-            words[1] = so_far.hi;
-            n = 2;
-        }
-
         struct hearth_hash128 function =
             line->function == HEARTH_NO_INDEX ? make_zero_key() : m->keys.function[line->function];
-        words[n++] = function.lo;
-        words[n++] = function.hi;
-        words[n++] = (uint64_t)line->line;
+        uint64_t number = m->seed + (uint64_t)line->line;
+        key.lo = hearth_hash_mix(key.lo + function.lo, number);
+        key.hi = hearth_hash_mix(key.hi + function.hi, number);
     }
 
-    return hearth_hash128(words, n * sizeof words[0], m->seed);
+    return key;
 }
 
 static inline struct hearth_hash128 hash_location(const struct key_maker *m,

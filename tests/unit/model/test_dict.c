@@ -424,6 +424,11 @@ static void a_stack_is_identified_by_its_locations_lines_and_mappings(void **sta
     CHANGE(true, s.functions[1].start_line = 1);
     CHANGE(true, s.lines[2].line = 9);
     CHANGE(true, s.lines[1].function = 0);
+    CHANGE(true, {
+        struct hearth_line line = s.lines[1];
+        s.lines[1] = s.lines[2];
+        s.lines[2] = line;
+    });
     CHANGE(true, s.locations[1].n_lines = 1);
     CHANGE(true, s.locations[1].is_folded = false);
     CHANGE(true, s.locations[0].mapping = HEARTH_NO_INDEX);
