@@ -9,6 +9,7 @@ import unittest
 import pprof
 import prometheus
 import server
+import wire
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 OPENMETRICS = "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.3"
@@ -91,6 +92,22 @@ class OwnMetrics(unittest.TestCase):
         self.assertEqual(prometheus.value(metrics, "hearth_commit_seconds_count") - commits, 3)
         waited = prometheus.value(metrics, "hearth_thread_wait_seconds_sum", pool="ingest")
         self.assertTrue(0 <= waited < 60, waited)
+
+    def test_the_cpu_time_of_one_profile_in_eight_counts_for_all(self):
+        stages = lambda: {
+            dict(labels)["stage"]: n for (name, labels), n in self.server.metrics().items() if name == "hearth_ingest_cpu_seconds_total"
+        }
+        before = stages()
+        profile = pprof.Profile([("cpu", "nanoseconds")], time_ns=time.time_ns())
+        for i in range(500):
+            profile.add(["main", "f%d" % i], [1])
+        labels = [(1, [(1, "__name__"), (2, "process_cpu")]), (1, [(1, "service_name"), (2, "cpu")])]
+        samples = [(2, [(1, profile.encode())])] * 200  # none of them is measured once in 4e11 runs
+        self.server.grpc_bytes(server.PUSH, wire.encode([(1, labels + samples)]))
+        after = stages()
+        spent = {stage: after[stage] - before[stage] for stage in after}
+        self.assertTrue(all(n > 0 for n in spent.values()), spent)
+        self.assertLess(sum(spent.values()), prometheus.value(self.server.metrics(), "process_cpu_seconds_total"))
 
     def test_tiers_add_up_to_the_disk(self):
         samples = server.eventually(

@@ -57,6 +57,7 @@ struct hearth_push_job {
     struct hearth_arena keep; /* rows until the commit */
     uint32_t series_idx, n_samples;
     bool has_hints;
+    bool reads_cpu;                      /* the CPU time of its stages is measured */
     bool is_read;                        /* false until the bytes are decoded */
     struct hearth_str id;                /* as sent */
     struct hearth_push_receipt *receipt; /* may be NULL */

@@ -8,6 +8,7 @@
  */
 #include "hearth/base/budget.h"
 #include "hearth/base/clock.h"
+#include "hearth/base/hash.h"
 #include "hearth/base/limit.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
@@ -21,9 +22,18 @@
 
 #define MAX_WAITING_BYTES ((size_t)16 << 20) /* of decoded profiles that wait for their series */
 
+/*
+ * One profile in so many has the CPU time of its stages read, and counts for all of them: reading
+ * the clock of a thread is a system call of about a microsecond, six times a profile.
+ */
+#define PROFILES_PER_CPU_READING 8
+
+#define CPU_NOT_READ INT64_C(-1)
+
 /* The beginning of a stage. */
 struct stage_mark {
-    int64_t cpu_ns, mono_ns;
+    int64_t cpu_ns; /* CPU_NOT_READ: that of another profile counts */
+    int64_t mono_ns;
 };
 
 /* A decoded profile, in the arena of its scratch memory. */
@@ -47,17 +57,40 @@ static size_t find_scratch_limit(const struct hearth_limits *limits)
     return fits ? bytes : 0;
 }
 
-static struct stage_mark mark_stage(void)
+/*
+ * Chooses by chance: the profiles of a push may differ by their place, and a client may send its
+ * pushes in a cycle.
+ */
+static bool choose_cpu_reading(void)
 {
-    return (struct stage_mark){hearth_clock_thread_cpu_ns(), hearth_clock_mono_ns()};
+    static _Thread_local uint64_t g_state;
+
+    g_state += UINT64_C(0x9E3779B97F4A7C15);
+    return hearth_hash_mix(g_state, hearth_hash_process_seed()) % PROFILES_PER_CPU_READING == 0;
+}
+
+static struct stage_mark mark_stage(const struct hearth_push_job *job)
+{
+    return (struct stage_mark){job->reads_cpu ? hearth_clock_thread_cpu_ns() : CPU_NOT_READ,
+                               hearth_clock_mono_ns()};
+}
+
+/* Counts the CPU time since the mark, if it was read. */
+static void count_stage_cpu(struct hearth_str stage, int64_t from_ns, int64_t now_ns)
+{
+    if (from_ns != CPU_NOT_READ) {
+        hearth_metric_add_label(HEARTH_M_INGEST_STAGE_NS, stage,
+                                PROFILES_PER_CPU_READING * (now_ns - from_ns));
+    }
 }
 
 /* Counts the time of a stage since *mark, and moves the mark. */
-static void count_ingest_stage(const char *stage, struct stage_mark *mark)
+static void count_ingest_stage(const struct hearth_push_job *job, const char *stage,
+                               struct stage_mark *mark)
 {
-    struct stage_mark now = mark_stage();
+    struct stage_mark now = mark_stage(job);
     struct hearth_str name = hearth_str_c(stage);
-    hearth_metric_add_label(HEARTH_M_INGEST_STAGE_NS, name, now.cpu_ns - mark->cpu_ns);
+    count_stage_cpu(name, mark->cpu_ns, now.cpu_ns);
     hearth_metric_observe_ns(HEARTH_M_INGEST_STAGE_SECONDS, name, now.mono_ns - mark->mono_ns);
     *mark = now;
 }
@@ -181,7 +214,7 @@ static enum hearth_status read_pushed_profile(struct hearth_push_job *job,
 {
     const struct hearth_push_sample *sample = job->sample;
     struct hearth_str name;
-    struct stage_mark mark = mark_stage();
+    struct stage_mark mark = mark_stage(job);
 
     if (sample->decoded != NULL) {
         *job->work.profile = *sample->decoded;
@@ -192,16 +225,16 @@ static enum hearth_status read_pushed_profile(struct hearth_push_job *job,
     if (sample->read != NULL) {
         HEARTH_TRY(sample->read(sample->source, sample->source_idx, job->work.arena,
                                 job->work.profile, job->work.discards, err));
-        count_ingest_stage("scan", &mark);
+        count_ingest_stage(job, "scan", &mark);
         job->is_read = true;
         return HEARTH_OK;
     }
 
     HEARTH_TRY(inflate_pushed_profile(job, sample->profile, err));
-    count_ingest_stage("inflate", &mark);
+    count_ingest_stage(job, "inflate", &mark);
     HEARTH_TRY(hearth_ingest_decode(&job->work, sample->hints, hearth_buf_view(&job->scratch->raw),
                                     &name, err));
-    count_ingest_stage("scan", &mark);
+    count_ingest_stage(job, "scan", &mark);
     job->is_read = true;
     if (sample->hints == NULL) {
         return HEARTH_OK;
@@ -321,7 +354,7 @@ static enum hearth_status prepare_profile(struct hearth_push_job *job,
     HEARTH_TRY(hearth_profile_demangle(&ready->profile, job->work.limits->demangle, arena, err));
 
     /* Check its time, normalise and group its samples. */
-    ready->mark = mark_stage();
+    ready->mark = mark_stage(job);
     HEARTH_TRY(hearth_identity_time(
         job->work.limits, identity, ready->profile.time_ns, state->now_ns,
         hearth_store_clock_ahead_ns(state->ingest->store), &job->item.ts_ns, err));
@@ -362,12 +395,12 @@ static enum hearth_status submit_prepared(struct hearth_push_job *job, bool *ret
 
     enum hearth_status status =
         hearth_store_dict_resolve(job->item.dict, &ready->profile, &ready->keys, stack_ids, err);
-    count_ingest_stage("resolve", &ready->mark);
+    count_ingest_stage(job, "resolve", &ready->mark);
 
     /* Encode and submit. The dictionary is held until the item ends, or released here. */
     if (status == HEARTH_OK) {
         status = encode_group_rows(job, &ready->split, ready->refs, stack_ids, err);
-        count_ingest_stage("encode", &ready->mark);
+        count_ingest_stage(job, "encode", &ready->mark);
     }
 
     if (status == HEARTH_OK) {
@@ -503,14 +536,14 @@ void hearth_push_finish_waiting(struct hearth_push_state *state)
     }
 
     /* What refuses one of several profiles must not refuse the others. */
-    struct stage_mark mark = mark_stage();
+    struct stage_mark mark = mark_stage(state->waiting[0]);
     enum hearth_status together =
         resolve_together(state->waiting, n, state->n_waiting_series, &err);
     bool alone = together != HEARTH_OK && together != HEARTH_UNAVAILABLE;
     state->n_waiting = state->n_waiting_series = state->n_waiting_bytes = 0;
     for (size_t i = 0; i < n; i++) {
         struct hearth_err own = err;
-        state->waiting[i]->ready->mark = i == 0 ? mark : mark_stage();
+        state->waiting[i]->ready->mark = i == 0 ? mark : mark_stage(state->waiting[i]);
         if (alone) {
             own = (struct hearth_err)HEARTH_ERR_INIT;
         }
@@ -533,8 +566,7 @@ static void add_waiting(struct hearth_push_job *job)
     }
 
     /* CPU only: the stage goes on when the series are known. */
-    hearth_metric_add_label(HEARTH_M_INGEST_STAGE_NS, HEARTH_STR("resolve"),
-                            hearth_clock_thread_cpu_ns() - job->ready->mark.cpu_ns);
+    count_stage_cpu(HEARTH_STR("resolve"), job->ready->mark.cpu_ns, mark_stage(job).cpu_ns);
     state->waiting[state->n_waiting++] = job;
     state->n_waiting_series += job->ready->split.n_groups;
     state->n_waiting_bytes += job->scratch->raw.cap + hearth_arena_held_bytes(&job->scratch->arena);
@@ -570,6 +602,7 @@ void hearth_push_profile(struct hearth_push_job *job, const struct hearth_identi
     }
 
     /* Decode it. */
+    job->reads_cpu = choose_cpu_reading();
     job->work = (struct hearth_push_work){
         .limits = &state->options.limits,
         .service_labels = state->options.service_labels,
