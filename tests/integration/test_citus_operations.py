@@ -5,6 +5,7 @@ Runs only where HEARTH_TEST_CITUS names the binaries of a PostgreSQL with Citus 
 
 import collections
 import json
+import os
 import subprocess
 import threading
 import time
@@ -15,7 +16,7 @@ import schema_dump
 from citus_nodes import CITUS, DATA, WHY_NOT, Nodes, scale_out
 from pprof import Profile
 from questions import CPU, QUERIER
-from server import HEARTH, Server, eventually, in_threads, note, now_ms, server_environment, sql
+from server import HEARTH, Cluster, Server, eventually, in_threads, note, now_ms, server_environment, sql
 
 MINUTE = 60_000
 
@@ -146,6 +147,36 @@ class CitusOperations(unittest.TestCase):
         on_nodes = int(self.nodes.sql(sizes)[0][0])
         self.assertGreater(bytes["large"], 10 * bytes["small"])
         self.assertAlmostEqual(sum(bytes.values()) / on_nodes, 1, delta=0.2, msg="the coordinator has empty tables, too")
+        server.stop()
+
+    def test_the_way_back_is_a_dump_for_one_postgresql_or_undistribute_table(self):
+        """The last test in order of names: tables are not distributed after it."""
+        server = Server(*schema_dump.QUICK, database_url=self.nodes.url())
+        begin = now_ms()
+        for k in range(12):
+            server.push(cpu_of(begin - k * 30 * MINUTE, k + 1), {"__name__": "process_cpu", "service_name": "back"})
+
+        def answer(server):
+            return total(server, "back", begin - 600 * MINUTE, now_ms())
+
+        self.assertEqual(answer(server), 78)
+        server.stop()
+
+        one, dump = Cluster(template=False), os.path.join(self.nodes.coordinator.directory, "dump")
+        subprocess.run(["pg_dump", "-Fc", "-n", "hearth", "-n", "hearth_data", "-f", dump, self.nodes.url()], check=True)
+        subprocess.run(["pg_restore", "-d", one.url(), dump], check=True)
+        server = Server(database_url=one.url())
+        self.assertEqual(answer(server), 78)
+        server.stop()
+        one.stop()
+
+        for table in DATA:
+            self.nodes.sql("SELECT undistribute_table('hearth_data.%s')" % table)
+        server = Server(*schema_dump.QUICK, database_url=self.nodes.url())
+        self.assertEqual(answer(server), 78)
+        server.push(cpu_of(begin, 22), {"__name__": "process_cpu", "service_name": "back"})
+        self.assertEqual(answer(server), 100)
+        self.assertIn("no table is distributed", hearth(server))
         server.stop()
 
     def rebalance(self):
