@@ -58,6 +58,11 @@ static enum hearth_status load_line(struct hearth_config *config, struct hearth_
         return HEARTH_OK;
     }
 
+    /* As in YAML, and so that the printed configuration can say the same. */
+    if (!hearth_str_utf8_valid(line)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: the line is not UTF-8", from);
+    }
+
     size_t eq = hearth_str_find(line, '=', 0);
     if (eq == line.n) {
         /* Not quoted: it may be the rest of a secret. */
@@ -299,12 +304,17 @@ enum hearth_status hearth_config_load_file(struct hearth_config *config, const c
                            strerrordesc_np(saved));
     }
 
-    /* Without the buffers of stdio, which would keep a copy of secrets. */
-    char *text = hearth_arena_alloc(&config->arena, MAX_FILE_BYTES);
+    /*
+     * Without the buffers of stdio, which would keep a copy of secrets. A pipe has no size; a byte
+     * more than a file has tells that it grew.
+     */
+    size_t room = about.st_size > 0 && about.st_size < MAX_FILE_BYTES ? (size_t)about.st_size + 1
+                                                                      : MAX_FILE_BYTES;
+    char *text = hearth_arena_alloc(&config->arena, room);
     size_t n = 0;
     ssize_t got = text == NULL ? 0 : 1;
-    while (got > 0 && n < MAX_FILE_BYTES) {
-        got = read(fd, text + n, MAX_FILE_BYTES - n);
+    while (got > 0 && n < room) {
+        got = read(fd, text + n, room - n);
         n += got > 0 ? (size_t)got : 0;
     }
     int saved = errno;
@@ -318,6 +328,12 @@ enum hearth_status hearth_config_load_file(struct hearth_config *config, const c
     if (text == NULL || n == MAX_FILE_BYTES) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "configuration file \"%s\" is larger than 1 MiB", path);
+    }
+
+    if (n == room) {
+        explicit_bzero(text, n);
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "configuration file \"%s\" was written while it was read", path);
     }
 
     if (is_older_form(hearth_str_n(text, n))) {

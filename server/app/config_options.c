@@ -74,22 +74,33 @@ const struct hearth_option *hearth_option_find_key(const struct hearth_option *s
 
 #define MAX_NAME 64
 
-/* Letters to insert, delete or replace in a to get b; neither is longer than MAX_NAME. */
-static size_t count_edits(struct hearth_str a, struct hearth_str b)
+/*
+ * Letters to insert, delete or replace in a to get b; neither is longer than MAX_NAME. If they are
+ * more than `most`, any larger number: a file may have many thousands of unknown keys.
+ */
+static size_t count_edits(struct hearth_str a, struct hearth_str b, size_t most)
 {
     size_t row[MAX_NAME + 1]; /* edits from the first letters of a to each start of b */
+
+    if ((a.n > b.n ? a.n - b.n : b.n - a.n) > most) {
+        return most + 1;
+    }
 
     for (size_t j = 0; j <= b.n; j++) {
         row[j] = j;
     }
     for (size_t i = 0; i < a.n; i++) {
-        size_t diagonal = row[0];
+        size_t diagonal = row[0], least = i + 1;
         row[0] = i + 1;
         for (size_t j = 0; j < b.n; j++) {
             size_t replaced = diagonal + (a.p[i] == b.p[j] ? 0 : 1);
             size_t other = 1 + (row[j] < row[j + 1] ? row[j] : row[j + 1]);
             diagonal = row[j + 1];
             row[j + 1] = replaced < other ? replaced : other;
+            least = row[j + 1] < least ? row[j + 1] : least;
+        }
+        if (least > most) {
+            return most + 1; /* a row never has fewer edits than the one before it */
         }
     }
 
@@ -107,8 +118,9 @@ static const char *find_nearest(struct hearth_str text, bool sections)
 
     for (size_t i = 0; i < hearth_n_options; i++) {
         const char *name = sections ? hearth_options[i].section : hearth_options[i].flag;
-        size_t n = name == NULL || strlen(name) > MAX_NAME ? fewest + 1
-                                                           : count_edits(text, hearth_str_c(name));
+        size_t n = name == NULL || strlen(name) > MAX_NAME
+                       ? fewest + 1
+                       : count_edits(text, hearth_str_c(name), fewest);
         if (n < fewest || (n == fewest && nearest == NULL)) {
             nearest = name;
             fewest = n;

@@ -168,6 +168,13 @@ static void lines_that_are_no_pairs_are_refused_with_file_and_line(void **state)
     assert_refused_at(l, 3, "expected \"key = value\"");
 }
 
+static void lines_that_are_not_utf8_are_refused_with_file_and_line(void **state)
+{
+    struct load *l = *state;
+    file(l, "# any\xf9\ndata-dir = /a\xf9\n", 22);
+    assert_refused_at(l, 2, "the line is not UTF-8");
+}
+
 static void wrong_values_in_files_are_refused_with_file_and_line(void **state)
 {
     struct load *l = *state;
@@ -208,6 +215,7 @@ int main(void)
         load_test(more_mistakes_than_are_kept_are_counted),
         load_test(unknown_keys_are_refused_with_file_and_line),
         load_test(lines_that_are_no_pairs_are_refused_with_file_and_line),
+        load_test(lines_that_are_not_utf8_are_refused_with_file_and_line),
         load_test(wrong_values_in_files_are_refused_with_file_and_line),
         load_test(a_key_that_comes_twice_is_refused_with_both_lines),
         load_test(files_beyond_a_mebibyte_are_refused),
