@@ -5,6 +5,7 @@
  * Input: first byte even: three lengths (ids, value column, column 0), then their bytes. Odd:
  * samples of up to four types to encode.
  */
+#include "hearth/base/mem.h"
 #include "hearth/model/block.h"
 #include "hearth/model/columns.h"
 
@@ -49,6 +50,9 @@ static void sum_hostile(struct hearth_str ids, struct hearth_str val0, struct he
     struct hearth_block_sums sums;
     struct hearth_err err = HEARTH_ERR_INIT;
 
+    hearth_mem_fail_after(2);
+    require(hearth_block_sums_init(&sums, 2, 1u << 20, &err) == HEARTH_NO_MEMORY);
+    hearth_mem_fail_after(0);
     require(hearth_block_sums_init(&sums, 2, 1u << 20, &err) == HEARTH_OK);
     for (int i = 0; i < 2; i++) {
         if (hearth_block_sums_add(&sums, ids, vals, totals, 1, &err) != HEARTH_OK) {
@@ -56,6 +60,12 @@ static void sum_hostile(struct hearth_str ids, struct hearth_str val0, struct he
             break;
         }
     }
+
+    /* Sums of another number of columns never mix. */
+    struct hearth_block_sums other;
+    require(hearth_block_sums_init(&other, 1, 1u << 20, &err) == HEARTH_OK);
+    require(hearth_block_sums_add_sums(&other, &sums, &err) == HEARTH_CORRUPT);
+    hearth_block_sums_release(&other);
     hearth_block_sums_release(&sums);
 }
 
@@ -111,7 +121,12 @@ static void sum_twice(const struct hearth_columns *c, uint32_t n_types, struct h
     for (uint32_t k = 0; status == HEARTH_OK && k < n_types; k++) {
         require(twice.totals[k] == 2 * c->totals[k]);
     }
+    hearth_block_sums_list(&sums);
     hearth_block_sums_reset(&sums);
+    require(sums.bound == 0);
+    for (uint32_t i = 0; i < sums.cap; i++) {
+        require(sums.acc[0][i] == 0);
+    }
     hearth_block_sums_release(&sums);
     hearth_block_sums_release(&others);
 }

@@ -79,8 +79,18 @@ static void make_keys(const struct hearth_dict *dict)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    hearth_mem_fail_after(1 + size % 5);
     struct hearth_dict *dict = hearth_dict_new();
+    hearth_mem_fail_after(0);
+    struct hearth_name_tree *shared = size % 2 == 0 ? NULL : hearth_name_tree_new();
+
+    dict = dict == NULL ? hearth_dict_new() : dict;
     require(dict != NULL);
+    if (shared != NULL) { /* a tree of several dictionaries */
+        hearth_dict_use_tree(dict, shared);
+        hearth_name_tree_unref(shared);
+    }
+    size_t empty_bytes = hearth_dict_bytes(dict);
     while (size >= 2) {
         size_t n = (size_t)data[0] | (size_t)data[1] << 8;
         data += 2;
@@ -106,6 +116,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size -= n;
     }
     make_keys(dict);
+    make_keys(dict); /* the kept ones */
+    require(hearth_dict_bytes(dict) >= empty_bytes);
     hearth_dict_free(dict);
     return 0;
 }

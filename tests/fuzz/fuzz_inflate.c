@@ -5,6 +5,7 @@
  * leaves the buffer as it was, and what inflates does so again after both of our compressors. The same bytes as a
  * packed column, and packed ones come back.
  */
+#include "hearth/base/mem.h"
 #include "hearth/codec/compress.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -29,6 +30,44 @@ static void require_round_trip(struct hearth_inflater *inflater, struct hearth_s
     hearth_buf_release(&again);
 }
 
+/* A buffer with a limit takes the whole compressed text or is refused; a failure leaves it empty. */
+static void compress_into_limit(struct hearth_str plain, size_t limit)
+{
+    for (int is_zstd = 0; is_zstd < 2; is_zstd++) {
+        struct hearth_buf out;
+        struct hearth_err err = HEARTH_ERR_INIT;
+
+        hearth_buf_init(&out, limit);
+        enum hearth_status status =
+            is_zstd != 0 ? hearth_zstd(plain, 1, &out, &err) : hearth_gzip(plain, 1, &out, &err);
+        HEARTH_ASSERT(status == HEARTH_OK ? out.n <= limit : out.n == 0);
+        HEARTH_ASSERT(status == HEARTH_OK || status == HEARTH_RESOURCE_EXHAUSTED);
+        hearth_buf_release(&out);
+    }
+}
+
+/* Refused memory is reported, and the next use of the same bytes has no trace of it. */
+static void refuse_memory(enum hearth_compression format, struct hearth_str in, size_t cap)
+{
+    struct hearth_buf out;
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    hearth_mem_fail_after(1);
+    HEARTH_ASSERT(hearth_packer_new(1) == NULL);
+    HEARTH_ASSERT(hearth_inflater_new() == NULL);
+    hearth_mem_fail_after(0);
+
+    struct hearth_inflater *inflater = hearth_inflater_new();
+    HEARTH_ASSERT(inflater != NULL);
+    hearth_buf_init(&out, 0);
+    hearth_mem_fail_after(1);
+    enum hearth_status status = hearth_inflate(inflater, format, in, cap, &out, &err);
+    hearth_mem_fail_after(0);
+    HEARTH_ASSERT(status == HEARTH_OK || (out.n == 0 && err.msg[0] != '\0'));
+    hearth_buf_release(&out);
+    hearth_inflater_free(inflater);
+}
+
 static void require_unpacked(struct hearth_inflater *inflater, struct hearth_str plain,
                              struct hearth_buf *packed)
 {
@@ -46,20 +85,17 @@ static void require_unpacked(struct hearth_inflater *inflater, struct hearth_str
 
 static void unpack(struct hearth_inflater *inflater, struct hearth_str in, size_t cap)
 {
-    static struct hearth_packer *g_packer;
+    struct hearth_packer *packer = hearth_packer_new(1);
     struct hearth_buf packed, scratch;
     struct hearth_err err = HEARTH_ERR_INIT;
     struct hearth_str plain;
 
-    if (g_packer == NULL) {
-        g_packer = hearth_packer_new(1);
-        HEARTH_ASSERT(g_packer != NULL);
-    }
+    HEARTH_ASSERT(packer != NULL);
     hearth_buf_init(&packed, 0);
     hearth_buf_init(&scratch, 0);
     if (hearth_unpack(inflater, in, cap, &scratch, &plain, &err) == HEARTH_OK) {
         HEARTH_ASSERT(plain.n <= cap);
-        HEARTH_ASSERT(hearth_pack(g_packer, plain, &packed, &err) == HEARTH_OK);
+        HEARTH_ASSERT(hearth_pack(packer, plain, &packed, &err) == HEARTH_OK);
         require_unpacked(inflater, plain, &packed);
         hearth_buf_init(&packed, 0);
         HEARTH_ASSERT(hearth_pack_text(plain, &packed, &err) == HEARTH_OK);
@@ -68,6 +104,7 @@ static void unpack(struct hearth_inflater *inflater, struct hearth_str in, size_
         HEARTH_ASSERT(err.msg[0] != '\0');
     }
     hearth_buf_release(&scratch);
+    hearth_packer_free(packer);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -92,12 +129,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum hearth_status status = hearth_inflate(g_inflater, format, in, cap, &out, &err);
     if (status == HEARTH_OK) {
         HEARTH_ASSERT(out.n >= 6 && out.n - 6 <= cap);
-        require_round_trip(g_inflater, hearth_str_n(out.p + 6, out.n - 6));
+        struct hearth_str plain = hearth_str_n(out.p + 6, out.n - 6);
+        require_round_trip(g_inflater, plain);
+        compress_into_limit(plain, 1 + plain.n / 2);
     } else {
         HEARTH_ASSERT(out.n == 6 && !hearth_buf_failed(&out) && err.msg[0] != '\0');
         HEARTH_ASSERT(status == HEARTH_INVALID_ARGUMENT || status == HEARTH_RESOURCE_EXHAUSTED);
     }
+    /* What a stream declares is a hint for the reservation of memory, and may be wrong. */
+    (void)hearth_inflated_bytes(format, in);
+    HEARTH_ASSERT(hearth_inflated_bytes(HEARTH_COMPRESSION_NONE, in) == in.n);
     unpack(g_inflater, in, cap);
+    refuse_memory(format, in, cap);
     hearth_buf_release(&out);
     return 0;
 }

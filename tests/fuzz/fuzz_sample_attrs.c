@@ -55,6 +55,12 @@ static void encode_again(const struct hearth_attr_sample *samples, size_t n, uin
         hearth_sample_attrs_decode(bytes, arena, &again, &n_again, &n_types_again, &err);
     if (status != HEARTH_NO_MEMORY) {
         require(status == HEARTH_OK && n_again == n && n_types_again == n_types);
+        for (size_t i = 0; i < n; i++) {
+            require(again[i].stack_id == samples[i].stack_id);
+            require(hearth_sample_attrs_eq(&again[i].attrs, &samples[i].attrs));
+            require(hearth_sample_attrs_empty(&again[i].attrs) ==
+                    hearth_sample_attrs_empty(&samples[i].attrs));
+        }
     }
 }
 

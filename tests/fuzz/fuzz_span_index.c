@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#define MOST_SAMPLE_BYTES ((size_t)4096) /* each sample is looked up among all */
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void require(bool ok)
@@ -119,6 +121,40 @@ static void check_written(const uint8_t *data, size_t size, struct hearth_arena 
     hearth_buf_release(&out);
 }
 
+/* Samples of 24 bytes each: every id is found once, with the kinds that it has anywhere. */
+static void check_samples(const uint8_t *data, size_t size, struct hearth_arena *arena)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_association *found = NULL;
+    size_t n = size / 24, n_found = 0;
+    struct hearth_attr_sample *samples = hearth_arena_calloc(arena, n, sizeof samples[0]);
+
+    if (samples == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint64_t ids[3];
+        memcpy(ids, data + i * 24, sizeof ids);
+        samples[i].attrs.span_id = ids[0];
+        samples[i].attrs.local_root_span_id = ids[1];
+        samples[i].attrs.trace_id_lo = ids[2];
+    }
+
+    enum hearth_status status =
+        hearth_associations_of_samples(samples, n, arena, arena, &found, &n_found, &err);
+    require(status == HEARTH_OK || status == HEARTH_NO_MEMORY);
+    require(n_found <= 3 * n);
+    for (size_t i = 0; status == HEARTH_OK && i < n; i++) {
+        unsigned of = samples[i].attrs.span_id == 0 ? HEARTH_OF_SPAN : 0;
+        for (size_t k = 0; k < n_found; k++) {
+            if (found[k].key == hearth_span_key(samples[i].attrs.span_id)) {
+                of |= found[k].of;
+            }
+        }
+        require((of & HEARTH_OF_SPAN) != 0);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hearth_arena arena;
@@ -128,6 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 3) {
         check_packed(bytes, &arena);
         check_written(data, size, &arena);
+        check_samples(data, size < MOST_SAMPLE_BYTES ? size : MOST_SAMPLE_BYTES, &arena);
     }
     hearth_arena_release(&arena);
     return 0;
