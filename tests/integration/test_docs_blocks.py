@@ -1,12 +1,13 @@
 """Code blocks of the documents: commands run against a real server, SQL against its database, JSON and YAML parse.
 
-A block of commands runs if it calls nothing but the client, curl, openssl, programs of PostgreSQL and the shell's own. hearthd
-is not started a second time: check-config judges its options. A command may find nothing, because the reader's data and files
-are not here; a command that the client or the server does not understand fails the test. A block that
-cannot run has a line `<!-- not run: REASON -->` before it. The counts below let neither group grow unseen.
+A block of commands runs if it calls nothing but the client, curl, openssl, programs of PostgreSQL and the shell's
+own. hearthd is not started a second time: check-config judges its options. A command may find nothing, because the
+reader's data and files are not here; a command that the client or the server does not understand fails the test. A
+block that cannot run has a line `<!-- not run: REASON -->` before it. The counts below let neither group grow unseen.
 """
 
 import collections
+import configparser
 import json
 import os
 import pathlib
@@ -39,7 +40,9 @@ WRAPPED = {
 BLOCK = re.compile(r"(?:^<!-- not run: ([^\n]+?) -->\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
 USAGE = 2  # the client's exit code for what it does not understand, and for files that it cannot read
 ONLY_THE_READER_HAS = re.compile(
-    r"cannot open|No such file|there is no (process|token-file)|has no context|not a terminal|file is empty|must have one line|\"ID\" is not")
+    r"cannot open|No such file|there is no (process|token-file)|has no context|not a terminal|file is empty|"
+    r"must have one line|\"ID\" is not"
+)
 
 
 class Block:
@@ -103,7 +106,8 @@ def is_misunderstood(code, command, errors):
 
 
 def profile(minutes, *stacks):
-    made = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - minutes * 60_000) * 1_000_000, duration_ns=10_000_000_000)
+    time_ns = (now_ms() - minutes * 60_000) * 1_000_000
+    made = Profile([("cpu", "nanoseconds")], time_ns=time_ns, duration_ns=10_000_000_000)
     for stack, value in stacks:
         made.add(stack.split(";"), [value])
     return made.encode()
@@ -114,7 +118,8 @@ class Blocks(unittest.TestCase):
     def setUpClass(cls):
         cls.server = Server("--builder=false")
         cls.addClassCleanup(cls.server.stop)
-        cls.cpu = profile(5, ("main;main.handle;json.Marshal", 3_000_000_000), ("main;main.handle;db.Query", 1_000_000_000))
+        stacks = ("main;main.handle;json.Marshal", 3_000_000_000), ("main;main.handle;db.Query", 1_000_000_000)
+        cls.cpu = profile(5, *stacks)
         for service in ("api", "shop", "checkout", "postgres"):
             for region in ("eu", "us"):
                 cls.server.push(cls.cpu, {"__name__": "process_cpu", "service_name": service, "region": region})
@@ -132,13 +137,14 @@ class Blocks(unittest.TestCase):
         for name in ("cpu.pb.gz", "before.pb.gz", "after.pb.gz", "saved.pb.gz", "cpu.pprof"):
             (self.directory / name).write_bytes(self.cpu)
         address = "127.0.0.1:%d" % self.server.port
-        variables = {"PATH": "%s:%s" % (self.bin, os.environ["PATH"]), "ENDED": str(ended), "HEARTH_URL": "http://" + address,
+        variables = {"PATH": "%s:%s" % (self.bin, os.environ["PATH"]), "ENDED": str(ended),
+                     "HEARTH_URL": "http://" + address,
                      "XDG_CONFIG_HOME": str(self.directory), "HOME": str(self.directory), "TERM": "dumb",
                      "HEARTH_DATABASE_URL": self.postgres}
         run = re.search(r"host=(\S+)", self.postgres).group(1)
         code = block.code.replace("127.0.0.1:4040", address).replace("DIR/run", run)
-        subprocess.run(["bash", "-c", code], cwd=self.directory, env=server_environment(variables), stdin=subprocess.DEVNULL,
-                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+        subprocess.run(["bash", "-c", code], cwd=self.directory, env=server_environment(variables),
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
         lines = [line.split("\t") for line in ended.read_text().splitlines()]
         return [(int(code), command, errors) for code, command, errors in lines]
 
@@ -168,8 +174,9 @@ class Blocks(unittest.TestCase):
         self.assertLessEqual(sum(others.values()), MOST_OF_OTHER_PROGRAMS, others)
 
     def test_what_a_program_does_not_understand_is_found(self):
-        for code in ("hearth query tops", "hearthd --spol-dir x", "hearthd migrate --dryrun", "openssl req -nope", "pg_dump --nope",
-                     "psql -h DIR/run -U hearth postgres -c '\\dt hearth_data.*' --nope", "curl http://127.0.0.1:4040/nowhere"):
+        for code in ("hearth query tops", "hearthd --spol-dir x", "hearthd migrate --dryrun", "openssl req -nope",
+                     "pg_dump --nope", "psql -h DIR/run -U hearth postgres -c '\\dt hearth_data.*' --nope",
+                     "curl http://127.0.0.1:4040/nowhere"):
             with self.subTest(code):
                 block = Block("", "```sh\n%s\n```" % code, BLOCK.search("```sh\n%s\n```" % code))
                 ((exit_code, command, errors),) = self.run_block(block)
@@ -184,7 +191,8 @@ class Blocks(unittest.TestCase):
                 n_marked += 1
                 continue
             done = subprocess.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", self.server.postgres_url()],
-                                  input="BEGIN;\n" + block.code + "\nROLLBACK;\n", capture_output=True, text=True, env=server_environment({}))
+                                  input="BEGIN;\n" + block.code + "\nROLLBACK;\n", capture_output=True, text=True,
+                                  env=server_environment({}))
             n_run += 1
             if done.returncode != 0:
                 failed.append("%s: %s" % (block.place, done.stderr.strip()))
@@ -204,6 +212,23 @@ class Blocks(unittest.TestCase):
                 n += block.language in ("json", "yaml")
         print("%d blocks of JSON and YAML" % n)
         self.assertGreater(n, 0)
+
+    def test_examples_in_python_javascript_and_ini_have_right_syntax(self):
+        n = collections.Counter()
+        for block in self.blocks:
+            with self.subTest(block.place):
+                if block.language == "python":
+                    compile(block.code, block.place, "exec")
+                elif block.language == "js":
+                    done = subprocess.run(["node", "--input-type=module", "--check"], input=block.code, text=True,
+                                          capture_output=True)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                elif block.language == "ini":
+                    # postgresql.conf has no sections
+                    configparser.ConfigParser(interpolation=None).read_string("[top]\n" + block.code)
+                n[block.language] += 1
+        for language in ("python", "js", "ini"):
+            self.assertGreater(n[language], 0, language)
 
 
 if __name__ == "__main__":
