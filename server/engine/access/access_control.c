@@ -204,7 +204,7 @@ static void *run_access(void *arg)
         if (access->options.offer_setup_token != NULL) {
             offer_setup_token(access);
         }
-        hearth_audit_flush(access, &access->cancel);
+        hearth_audit_flush(access, &access->cancel, false);
     } while (!wait_for_turn(access));
 
     return NULL;
@@ -298,7 +298,7 @@ void hearth_access_stop(struct hearth_access *access)
 
     /* What waits, if the database answers within a second. */
     hearth_cancel_init(&access->cancel, hearth_clock_mono_ns() + HEARTH_NS_PER_SEC);
-    hearth_audit_flush(access, &access->cancel);
+    hearth_audit_flush(access, &access->cancel, true);
     hearth_snapshot_save_uses(access);
     free_access(access);
 }

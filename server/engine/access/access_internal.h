@@ -124,7 +124,7 @@ HEARTH_MUST_CHECK enum hearth_status hearth_access_make_token(struct hearth_aren
 HEARTH_MUST_CHECK enum hearth_status hearth_audit_init(struct hearth_access *access,
                                                        struct hearth_err *err);
 void hearth_audit_free(struct hearth_access *access);
-/* Writes the noted events, if the database answers. */
-void hearth_audit_flush(struct hearth_access *access, struct hearth_cancel *cancel);
+/* Writes the noted events, if the database answers and, unless this is the end, it is time. */
+void hearth_audit_flush(struct hearth_access *access, struct hearth_cancel *cancel, bool is_end);
 
 #endif

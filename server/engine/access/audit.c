@@ -158,14 +158,14 @@ static struct hearth_audit_event view_event(const struct waiting_event *row)
     };
 }
 
-void hearth_audit_flush(struct hearth_access *access, struct hearth_cancel *cancel)
+void hearth_audit_flush(struct hearth_access *access, struct hearth_cancel *cancel, bool is_end)
 {
     struct hearth_audit_buffer *audit = access->audit;
     struct hearth_err err = HEARTH_ERR_INIT;
     struct hearth_audit_event events[MAX_KINDS];
     int64_t now = hearth_clock_mono_ns();
 
-    if (now - audit->flushed_mono_ns < FLUSH_EACH_NS && !access->stopping) {
+    if (now - audit->flushed_mono_ns < FLUSH_EACH_NS && !is_end) {
         return;
     }
 
