@@ -195,6 +195,17 @@ class PageTest(unittest.TestCase):
         self.browser.open("http://127.0.0.1:%d%s?%s" % (self.server.port, path, urllib.parse.urlencode(params)))
         self.browser.settle()
 
+    def point_at(self, graph, row):
+        """Points at a row of a flame graph, near its left end."""
+        x, y = self.browser.run("""
+            const box = document.querySelectorAll(".flame-scroll")[arguments[0]];
+            box.scrollIntoView({ block: "center" });
+            const { left, top } = box.getBoundingClientRect();
+            return [left, top];""", graph)
+        actions = webdriver.ActionChains(self.driver)
+        actions.w3c_actions.pointer_action.move_to_location(int(x) + 30, int(y) + 20 * row + 10)
+        actions.perform()
+
     def address(self):
         parts = urllib.parse.urlsplit(self.driver.current_url)
         return parts.path, dict(urllib.parse.parse_qsl(parts.query))

@@ -77,17 +77,6 @@ class Comparing(PageTest):
 
     # ---- two flame graphs ----
 
-    def point_at(self, graph, row):
-        """Points at a row of a flame graph, near its left end."""
-        x, y = self.browser.run("""
-            const box = document.querySelectorAll(".flame-scroll")[arguments[0]];
-            box.scrollIntoView({ block: "center" });
-            const { left, top } = box.getBoundingClientRect();
-            return [left, top];""", graph)
-        actions = ActionChains(self.browser.driver)
-        actions.w3c_actions.pointer_action.move_to_location(int(x) + 30, int(y) + 20 * row + 10)
-        actions.perform()
-
     def compared(self):
         self.browser.until(lambda: len(self.seen(".compared .flame-canvas")) == 2, "two flame graphs")
         self.browser.until(lambda: self.seen(".compared .flame-height")[1].size["height"] >= 100, "their boxes")

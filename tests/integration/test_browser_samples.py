@@ -2,12 +2,9 @@
 
 import unittest
 
-import browser
 from browser import PageTest
 from pprof import Profile
 from server import now_ms
-
-ActionChains = getattr(browser.webdriver, "ActionChains", None)
 
 MINUTE = 60_000
 SHOP = '{service_name="shop"}'
@@ -39,16 +36,6 @@ class Samples(PageTest):
         self.browser.find(".flame-canvas")
         self.browser.settle()
         self.asked = self.browser.run(ASKED)
-
-    def point_at(self, graph, row):
-        x, y = self.browser.run("""
-            const box = document.querySelectorAll(".flame-scroll")[arguments[0]];
-            box.scrollIntoView({ block: "center" });
-            const { left, top } = box.getBoundingClientRect();
-            return [left, top];""", graph)
-        actions = ActionChains(self.browser.driver)
-        actions.w3c_actions.pointer_action.move_to_location(int(x) + 30, int(y) + 20 * row + 10)
-        actions.perform()
 
     def details(self):
         return [line.text for line in self.driver.find_elements("css selector", ".flame-detail")]
