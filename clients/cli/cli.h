@@ -375,7 +375,8 @@ HEARTH_MUST_CHECK enum hearth_status flame_file_open(struct cli *cli, const char
 void flame_file_release(struct flame_file *file);
 /*
  * Asks for the stack traces of the query, all of them, and transforms them. INVALID_ARGUMENT for
- * options that do not go with transforms; NOT_FOUND if there are none. Release in every case.
+ * options that do not go with transforms; NOT_FOUND if the query finds no profiles, or if no frame
+ * matches --focus. Release *ret in every case.
  */
 HEARTH_MUST_CHECK enum hearth_status flame_query_open(struct cli *cli, struct flame_file *ret);
 /* Makes the profile that of the transformed tree, for outputs of profiles. */

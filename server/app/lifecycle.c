@@ -511,7 +511,7 @@ static int run_until_signal(struct server *server, const sigset_t *signals)
 /* After the loss of the store: no request can succeed any more. */
 static enum hearth_status begin_again(struct server *server, struct hearth_err *err)
 {
-    hearth_metric_add(HEARTH_M_BEGINNINGS, 1);
+    hearth_metric_add(HEARTH_M_DATABASE_REPLACED, 1);
     hearth_front_drain(server->front, "the database was replaced");
     stop_parts(server, hearth_clock_mono_ns());
     HEARTH_TRY(start_parts(server, err));

@@ -8,7 +8,7 @@
 
 #include "hearth/base/str.h"
 
-/* A PostgreSQL that Citus knows. Of one that does not answer, only the first members are known. */
+/* A PostgreSQL that Citus knows. If it does not answer, members after n_bytes are empty or 0. */
 struct hearth_node {
     struct hearth_str name; /* host:port */
     bool is_coordinator;
@@ -17,7 +17,7 @@ struct hearth_node {
     int64_t n_shards, n_bytes;         /* of data tables, with indexes */
     struct hearth_str postgres, citus; /* versions */
     int64_t n_prepared;                /* transactions that Citus has prepared on it */
-    int64_t oldest_prepared_s;         /* age of the oldest of them; 0: there is none */
+    int64_t oldest_prepared_s;         /* age of the oldest of them; 0 if n_prepared is 0 */
     int64_t max_prepared, max_connections, recover_2pc_ms, cached_connections; /* settings */
     struct hearth_str modify_mode, wal_level;                                  /* settings */
 };

@@ -19,7 +19,7 @@ export interface Samples<T> {
 }
 
 interface Question {
-  /** What the picture depends on; null: there is none yet. */
+  /** What the picture depends on; null while the picture is not drawn. */
   key: string | null;
   types: readonly string[];
   type: string;

@@ -29,7 +29,7 @@ function lookOfAddress(tree: FlameTree | undefined): Look {
   if (view === "table" && labelOfTable() === "") {
     return { view: "table", filter: param("filter"), ...tableOfAddress() };
   }
-  // From the leaves, and with hidden frames, a path is none of stored stack traces.
+  // A path of a flipped graph, or of one with hidden frames, is not the beginning of a stored stack trace.
   const isStored = !flip && param("hide") === "";
   const path = tree && isStored ? ancestorsOf(tree, nodeAt(tree, zoom)).slice(1).map((node) => nameOf(tree, node)) : [];
   return { view: "flame", callSite: path.includes(OTHER) ? [] : path, transforms };
