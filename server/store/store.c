@@ -250,7 +250,7 @@ static enum hearth_status boot_once(struct hearth_store *store, struct hearth_pg
     return start_writers(store, err);
 }
 
-/* Sleep until the time has passed or the store closes. */
+/* Sleep until the time has passed, somebody wants a look at the database, or the store closes. */
 static void sleep_unless_closing(struct hearth_store *store, int64_t duration_ns)
 {
     assert(duration_ns > 0);
@@ -258,7 +258,7 @@ static void sleep_unless_closing(struct hearth_store *store, int64_t duration_ns
     int64_t until_ns = hearth_clock_mono_ns() + duration_ns;
     bool has_time = true;
     hearth_mutex_lock(&store->reason_lock);
-    while (has_time && !atomic_load(&store->closing)) {
+    while (has_time && store->n_looks_wanted == store->n_looked && !atomic_load(&store->closing)) {
         has_time = hearth_mutex_wait_until(&store->reason_lock, &store->boot_wake, until_ns);
     }
     hearth_mutex_unlock(&store->reason_lock);
@@ -326,6 +326,10 @@ static void boot_until_ready(struct hearth_store *store, struct hearth_pg *pg)
 static enum hearth_status check_connection(struct hearth_store *store, struct hearth_pg *pg,
                                            struct hearth_lineage_seen *seen, struct hearth_err *err)
 {
+    hearth_mutex_lock(&store->reason_lock);
+    uint64_t n_looks = store->n_looks_wanted;
+    hearth_mutex_unlock(&store->reason_lock);
+
     enum hearth_status status = hearth_pg_alive(pg)
                                     ? hearth_lineage_recheck(&store->lineage, pg, seen, err)
                                     : hearth_pg_connect(pg, CONNECT_TIMEOUT_MS, err);
@@ -335,6 +339,14 @@ static enum hearth_status check_connection(struct hearth_store *store, struct he
     } else if (!atomic_load(&store->closing)) {
         hearth_store_note_away(store, err->msg);
     }
+
+    /* Callers that wanted it before it began know the outcome now. */
+    hearth_mutex_lock(&store->reason_lock);
+    if (store->n_looked != n_looks) {
+        store->n_looked = n_looks;
+        (void)pthread_cond_broadcast(&store->looked);
+    }
+    hearth_mutex_unlock(&store->reason_lock);
 
     return status;
 }
@@ -482,6 +494,7 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
     hearth_mutex_init(&store->reason_lock, HEARTH_RANK_REASON, "store.reason_lock");
     hearth_lineage_init(&store->lineage);
     hearth_cond_init(&store->boot_wake);
+    hearth_cond_init(&store->looked);
     (void)snprintf(store->reason, sizeof store->reason,
                    "waiting for the database: not connected yet");
 
@@ -518,6 +531,7 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
     if (store->boot_started) {
         hearth_mutex_lock(&store->reason_lock);
         (void)pthread_cond_broadcast(&store->boot_wake);
+        (void)pthread_cond_broadcast(&store->looked);
         hearth_mutex_unlock(&store->reason_lock);
         (void)pthread_join(store->boot_thread, NULL);
     }
@@ -542,6 +556,7 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
 
     /* Free the root. */
     (void)pthread_cond_destroy(&store->boot_wake);
+    (void)pthread_cond_destroy(&store->looked);
     hearth_mutex_destroy(&store->reason_lock);
     hearth_lineage_release(&store->lineage);
     hearth_secret_free(store->url);

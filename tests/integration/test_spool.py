@@ -5,6 +5,7 @@ import errno
 import gzip
 import os
 import pwd
+import signal
 import unittest
 import urllib.parse
 
@@ -59,11 +60,13 @@ class Spool(unittest.TestCase):
 
     def push(self, **what):
         """The header hearth-spooled of a push; None: it was stored."""
-        body = request(self.service, **what)
-        status, headers, answer = self.server.http(
-            "POST", "/" + PUSH, body, {"Content-Type": "application/proto"}, timeout=LATER)
+        status, headers, answer = self.send(**what)
         self.assertEqual(status, 200, answer)
         return headers.get("hearth-spooled")
+
+    def send(self, **what):
+        body = request(self.service, **what)
+        return self.server.http("POST", "/" + PUSH, body, {"Content-Type": "application/proto"}, timeout=LATER)
 
     def ingest(self, service, value, **arguments):
         query = "".join("&%s=%s" % pair for pair in arguments.items())
@@ -115,6 +118,28 @@ class Spool(unittest.TestCase):
         self.assertEqual(self.metric("hearth_profiles_repeated_total"), 1)
         self.assertEqual(os.path.getsize(os.path.join(self.dir, "spool")), 0)
         self.assertIsNone(self.push(value=32))
+
+    def test_pushes_of_new_series_are_spooled_before_the_server_has_noticed_that_the_database_is_away(self):
+        self.push(value=1)
+        self.cluster.process.send_signal(signal.SIGQUIT)  # ends each process at once
+        refused, spooled = [], 0
+        for i in range(20):
+            self.service = "new-%d" % i
+            status, headers, answer = self.send(value=2)
+            if status == 200:
+                spooled += headers.get("hearth-spooled") == "1"
+            else:
+                refused.append(answer)
+        self.cluster.process.wait()
+        self.back()
+        self.wait_replayed()
+        rows = sum(self.rows("new-%d" % i) for i in range(20))
+        if refused:  # its series was made, and its commit was under way, when the database ended
+            self.assertIn(b"it may still be stored", refused[0])
+            rows += 1 - self.rows("new-%d" % (19 - spooled))
+        self.assertLessEqual(len(refused), 1)
+        self.assertGreater(spooled, 0)
+        self.assertEqual(rows, 20)
 
     def test_a_record_that_was_stored_but_not_marked_is_not_stored_again(self):
         self.push(value=1)

@@ -474,6 +474,17 @@ static void leave_profile(struct hearth_push_job *job, enum hearth_status status
     hearth_push_release_pending(state);
 }
 
+/*
+ * Spools a prepared profile if the database is away. has_failed: a statement of it has just failed.
+ */
+static bool spool_prepared(struct hearth_push_job *job, bool has_failed)
+{
+    struct hearth_push_ready *ready = job->ready;
+
+    return hearth_push_wants_spool(job->state, has_failed) &&
+           hearth_push_spool_job(job, &ready->profile, &ready->keys, ready->name);
+}
+
 /* Stores a prepared profile; resolved is the outcome of resolving its series. */
 static void finish_prepared(struct hearth_push_job *job, enum hearth_status resolved,
                             struct hearth_err *err)
@@ -481,6 +492,12 @@ static void finish_prepared(struct hearth_push_job *job, enum hearth_status reso
     bool submitted = false;
     enum hearth_status status =
         resolved == HEARTH_OK ? submit_prepared(job, &submitted, err) : resolved;
+
+    /* The database may have gone away before anybody noticed. An exceeded limit says so in err. */
+    if (status == HEARTH_UNAVAILABLE && !submitted && err->limit == NULL &&
+        spool_prepared(job, true)) {
+        status = HEARTH_OK;
+    }
 
     leave_profile(job, status, submitted, err);
 }
@@ -620,8 +637,7 @@ void hearth_push_profile(struct hearth_push_job *job, const struct hearth_identi
     }
 
     /* While the database is away, the disk is all there is. */
-    if (hearth_push_wants_spool(state) &&
-        hearth_push_spool_job(job, &job->ready->profile, &job->ready->keys, job->ready->name)) {
+    if (spool_prepared(job, false)) {
         leave_profile(job, HEARTH_OK, false, &err);
         return;
     }

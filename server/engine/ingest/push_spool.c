@@ -15,12 +15,17 @@
 
 #define ZSTD_LEVEL 1
 
-bool hearth_push_wants_spool(const struct hearth_push_state *state)
+/* How long a push whose statement failed waits to be told whether the database is away. */
+#define LOOK_NS (2 * HEARTH_NS_PER_SEC)
+
+bool hearth_push_wants_spool(const struct hearth_push_state *state, bool has_failed)
 {
     struct hearth_spool *spool = state->ingest->options.spool;
+    struct hearth_store *store = state->ingest->store;
 
     if (spool == NULL || !state->request->may_spool ||
-        !hearth_store_is_away(state->ingest->store)) {
+        !(has_failed ? hearth_store_look_whether_away(store, LOOK_NS)
+                     : hearth_store_is_away(store))) {
         return false;
     }
     if (!hearth_spool_has_room(spool, state->spool.record.n)) {

@@ -4,8 +4,11 @@
 
 #include "ingest/push_job.h"
 
-/* Whether the profiles of this push are to be spooled now. Counts a spool that is full. */
-bool hearth_push_wants_spool(const struct hearth_push_state *state);
+/*
+ * Whether the profiles of this push are to be spooled now. Counts a spool that is full. has_failed:
+ * a statement of the push has just failed, so the database may be away although nobody has noticed.
+ */
+bool hearth_push_wants_spool(const struct hearth_push_state *state, bool has_failed);
 /* Add a prepared profile to the record of its push. False: it does not fit, or has no memory. */
 HEARTH_MUST_CHECK bool hearth_push_spool_job(struct hearth_push_job *job,
                                              const struct hearth_profile *profile,

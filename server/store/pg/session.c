@@ -76,6 +76,27 @@ bool hearth_store_is_away(struct hearth_store *store)
            !atomic_load(&store->closing);
 }
 
+bool hearth_store_look_whether_away(struct hearth_store *store, int64_t timeout_ns)
+{
+    int64_t until_ns = hearth_clock_mono_ns() + timeout_ns;
+    bool has_time = true;
+
+    if (hearth_store_is_away(store)) {
+        return true;
+    }
+
+    hearth_mutex_lock(&store->reason_lock);
+    uint64_t mine = ++store->n_looks_wanted;
+    (void)pthread_cond_signal(&store->boot_wake);
+    while (has_time && store->n_looked < mine && !hearth_store_is_away(store) &&
+           !atomic_load(&store->closing)) {
+        has_time = hearth_mutex_wait_until(&store->reason_lock, &store->looked, until_ns);
+    }
+    hearth_mutex_unlock(&store->reason_lock);
+
+    return hearth_store_is_away(store);
+}
+
 bool hearth_store_lost(struct hearth_store *store, char reason[256])
 {
     return hearth_lineage_explain(&store->lineage, reason);

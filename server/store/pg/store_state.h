@@ -154,7 +154,7 @@ struct hearth_store {
     /* This server's; changes when a dictionary is evicted (ingest_dict.c). */
     _Atomic int32_t writer_id;
     _Atomic int64_t next_upload;     /* count of the next one, from 1 */
-    struct hearth_mutex reason_lock; /* guards reason */
+    struct hearth_mutex reason_lock; /* guards reason and the numbers of looks */
     char reason[256];                /* why the store is not ready, or why it is away */
     pthread_t boot_thread;
     bool boot_started;
@@ -162,6 +162,9 @@ struct hearth_store {
     _Atomic bool away; /* after ready: the database cannot be reached now; reason says why */
     struct hearth_cancel boot_cancel; /* cancels the statements of the boot thread; set by close */
     pthread_cond_t boot_wake;         /* with reason_lock: ends the boot thread's sleep */
+    pthread_cond_t looked;            /* with reason_lock: n_looked has grown */
+    uint64_t n_looks_wanted;          /* calls of hearth_store_look_whether_away */
+    uint64_t n_looked;                /* those for which the database was tried */
     int32_t batch_writer_id; /* the first writer id: key of ingest_batch rows; set before ready */
     struct hearth_replica *replica; /* NULL: reads run on the primary */
     struct hearth_nodes *nodes;     /* NULL: one database has all data; set before ready */
