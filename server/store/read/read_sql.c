@@ -64,7 +64,7 @@ struct maker {
     struct read_statement *out;
     const struct hearth_read_plan *plan;
     struct hearth_arena *arena;
-    const char *fence; /* the end of a lateral query: it is planned as it stands */
+    bool is_distributed;
     struct selection *selections;
     size_t n_selections;
     size_t *selection_of; /* [plan->n_legs] */
@@ -376,6 +376,18 @@ static void append_series_test(struct hearth_buf *sql, const struct hearth_read_
     }
 }
 
+/*
+ * Append the services of a lateral query once more, as a slice of a parameter: Citus then asks only
+ * the nodes that own them. One PostgreSQL needs no such condition.
+ */
+static void append_owners(struct maker *m, const char *parameter, size_t first, size_t last)
+{
+    if (m->is_distributed) {
+        hearth_buf_printf(&m->out->sql, " AND service_id = ANY ((%s::int4[])[%zu:%zu])", parameter,
+                          first, last);
+    }
+}
+
 static void append_fields(struct maker *m, const struct read_branch *branch, size_t tag)
 {
     switch (m->out->kind) {
@@ -395,6 +407,12 @@ static void append_fields(struct maker *m, const struct read_branch *branch, siz
 static const char *group_of(const struct maker *m)
 {
     return m->out->kind == READ_COSTS ? " GROUP BY service_id" : "";
+}
+
+/* The end of a lateral query: one PostgreSQL plans it as it stands. */
+static const char *fence_of(const struct maker *m)
+{
+    return m->is_distributed ? "" : " OFFSET 0";
 }
 
 static void append_detail(struct hearth_buf *sql, const struct hearth_read_leg *leg,
@@ -450,8 +468,9 @@ static void append_instants(struct maker *m, const struct read_branch *branch, s
                       " FROM hearth_data.%s WHERE service_id = w.service AND series_id = w.series"
                       " AND ts = w.instant",
                       table_of(branch->leg->source));
+    append_owners(m, "$6", first, m->n_instants);
     append_detail(sql, branch->leg, detail);
-    hearth_buf_printf(sql, "%s%s) r", group_of(m), m->fence);
+    hearth_buf_printf(sql, "%s%s) r", group_of(m), fence_of(m));
 }
 
 static void append_branch(struct maker *m, const struct read_branch *branch, struct slice slice)
@@ -496,10 +515,11 @@ static void append_branch(struct maker *m, const struct read_branch *branch, str
     append_fields(m, branch, tag);
     hearth_buf_printf(sql, " FROM hearth_data.%s WHERE service_id = h.service",
                       table_of(leg->source));
+    append_owners(m, "$1", slice.first_run, last_run);
     append_series_test(sql, leg, "h.lo", "h.hi", false);
     append_time_range(sql, leg);
     append_detail(sql, leg, detail);
-    hearth_buf_printf(sql, "%s%s) r", group_of(m), m->fence);
+    hearth_buf_printf(sql, "%s%s) r", group_of(m), fence_of(m));
 }
 
 /* Append the first branch: it defines the names and types of all fields. */
@@ -653,7 +673,7 @@ enum hearth_status hearth_read_statement_make(struct read_statement *statement, 
     *statement = (struct read_statement){.kind = kind};
     hearth_buf_init(&statement->sql, SQL_LIMIT_BYTES);
     struct maker m = {
-        .out = statement, .plan = plan, .arena = arena, .fence = is_distributed ? "" : " OFFSET 0"};
+        .out = statement, .plan = plan, .arena = arena, .is_distributed = is_distributed};
 
     /* Decide on slices and branches. */
     HEARTH_TRY(slice_hits(&m, err));
