@@ -7,14 +7,16 @@
 #ifndef HEARTH_STORE_NODE_ALIASES_H
 #define HEARTH_STORE_NODE_ALIASES_H
 
-#include "pg/pg.h"
+#include "hearth/store/lost_nodes.h"
 
-/* Limit of aliases, and of nodes (nodes.h). */
-#define HEARTH_MAX_NODES 64
+#include "pg/pg.h"
 
 struct hearth_node_aliases;
 
-/* Parse "known:port=host:port,..."; may be empty. INVALID_ARGUMENT; NO_MEMORY. */
+/*
+ * Parse "known:port=host:port,...", at most HEARTH_MAX_NODES of them; may be empty.
+ * INVALID_ARGUMENT; NO_MEMORY.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_node_aliases_parse(const char *text,
                                                                struct hearth_node_aliases **ret,
                                                                struct hearth_err *err);

@@ -15,6 +15,7 @@
 
 #define REFRESH_EACH_NS   (10 * HEARTH_NS_PER_SEC)
 #define REFRESH_LEAST_NS  HEARTH_NS_PER_SEC
+#define LOOK_STEP_NS      (50 * HEARTH_NS_PER_MS)
 #define MAX_REFRESH_BYTES ((size_t)64 << 20) /* Citus allows 64,000 shards */
 
 /* One address that a node has had. Readers may use it without a lock, so it lives on. */
@@ -26,13 +27,17 @@ struct node_address {
 struct node {
     int32_t group; /* Citus' number of a primary and its standbys */
     const struct hearth_pg_address *address;
+    struct hearth_pg_address known; /* Citus' own name of it */
+    bool is_lost;                   /* it does not answer */
     struct hearth_pool *pool;
 };
 
 struct hearth_nodes {
     const struct hearth_store_options *options;
     struct hearth_node_aliases *aliases;
-    bool is_checked; /* Citus places the samples as hearthd does */
+    bool is_checked;       /* Citus places the samples as hearthd does */
+    atomic_int n_lost;     /* nodes[].is_lost; changed under the lock */
+    pthread_cond_t looked; /* with lock: a thread has looked at nodes */
 
     struct hearth_mutex lock;                /* guards the rest */
     struct node nodes[HEARTH_MAX_NODES + 1]; /* [0] is not used */
@@ -42,6 +47,7 @@ struct hearth_nodes {
     size_t n_ranges;
     int64_t read_mono_ns; /* when the map was read last, or was tried; 0: never */
     bool is_suspected, is_full;
+    bool is_looking; /* a thread looks at nodes */
 };
 
 /* ---- making ---- */
@@ -74,6 +80,7 @@ enum hearth_status hearth_nodes_new(const struct hearth_store_options *options,
 
     nodes->options = options;
     hearth_mutex_init(&nodes->lock, HEARTH_RANK_NODES, "nodes.lock");
+    hearth_cond_init(&nodes->looked);
     const char *text = options->node_addresses == NULL ? "" : options->node_addresses;
     enum hearth_status status = check_url(options->url, err);
     status = status == HEARTH_OK ? hearth_node_aliases_parse(text, &nodes->aliases, err) : status;
@@ -103,6 +110,7 @@ void hearth_nodes_free(struct hearth_nodes *nodes)
         nodes->addresses = next;
     }
 
+    (void)pthread_cond_destroy(&nodes->looked);
     hearth_mutex_destroy(&nodes->lock);
     hearth_mem_free(nodes->ranges);
     hearth_node_aliases_free(nodes->aliases);
@@ -119,6 +127,18 @@ unsigned hearth_node_of(struct hearth_nodes *nodes, int32_t service_id)
 }
 
 /* ---- taking the map over ---- */
+
+/* Under the lock. */
+static bool set_lost(struct hearth_nodes *nodes, struct node *node, bool is_lost)
+{
+    bool is_new = node->is_lost != is_lost;
+    if (is_new) {
+        node->is_lost = is_lost;
+        (void)atomic_fetch_add(&nodes->n_lost, is_lost ? 1 : -1);
+    }
+
+    return is_new;
+}
 
 /* Let connections of a node go to this address from now on; NULL: to the coordinator. */
 static enum hearth_status move_node(struct hearth_nodes *nodes, unsigned number,
@@ -146,6 +166,7 @@ static enum hearth_status move_node(struct hearth_nodes *nodes, unsigned number,
     }
 
     node->address = kept == NULL ? NULL : &kept->address;
+    (void)set_lost(nodes, node, false); /* nothing is known of the new address */
     hearth_pool_set_address(node->pool, node->address);
     HEARTH_LOG(HEARTH_LOG_INFO, "store",
                kept == NULL ? "a node is not used any more" : "a node is used", "node",
@@ -209,6 +230,9 @@ static enum hearth_status place_shard(struct hearth_nodes *nodes,
     struct hearth_pg_address address =
         hearth_node_aliases_find(nodes->aliases, shard->host, shard->port);
     is_used[*ret] = true;
+    struct hearth_pg_address *known = &nodes->nodes[*ret].known;
+    (void)snprintf(known->host, sizeof known->host, HEARTH_STR_FMT, HEARTH_STR_ARG(shard->host));
+    (void)snprintf(known->port, sizeof known->port, "%d", (int)shard->port);
 
     return move_node(nodes, *ret, &address, err);
 }
@@ -337,4 +361,69 @@ struct hearth_pool *hearth_node_pool(struct hearth_nodes *nodes, unsigned node)
     assert(pool != NULL);
 
     return pool;
+}
+
+/* ---- nodes that are lost ---- */
+
+const struct hearth_secret *hearth_nodes_url(const struct hearth_nodes *nodes)
+{
+    return nodes->options->url;
+}
+
+unsigned hearth_nodes_list(struct hearth_nodes *nodes,
+                           struct hearth_node_view ret[HEARTH_MAX_NODES + 1])
+{
+    hearth_mutex_lock(&nodes->lock);
+    unsigned last = nodes->last;
+    for (unsigned i = 1; i <= last; i++) {
+        const struct node *node = &nodes->nodes[i];
+        ret[i] = (struct hearth_node_view){node->address, node->known, node->is_lost};
+    }
+    hearth_mutex_unlock(&nodes->lock);
+
+    return last;
+}
+
+bool hearth_node_set_lost(struct hearth_nodes *nodes, unsigned node,
+                          const struct hearth_pg_address *address, bool is_lost)
+{
+    assert(node >= 1 && node <= HEARTH_MAX_NODES);
+
+    hearth_mutex_lock(&nodes->lock);
+    bool is_new =
+        nodes->nodes[node].address == address && set_lost(nodes, &nodes->nodes[node], is_lost);
+    hearth_mutex_unlock(&nodes->lock);
+
+    return is_new;
+}
+
+bool hearth_nodes_have_lost(const struct hearth_nodes *nodes)
+{
+    return atomic_load_explicit(&nodes->n_lost, memory_order_relaxed) > 0;
+}
+
+bool hearth_nodes_begin_look(struct hearth_nodes *nodes, struct hearth_cancel *cancel)
+{
+    bool has_waited = false, is_over = false;
+
+    hearth_mutex_lock(&nodes->lock);
+    while (nodes->is_looking && !is_over) {
+        has_waited = true;
+        is_over = hearth_cancel_check(cancel, NULL) != HEARTH_OK;
+        (void)hearth_mutex_wait_until(&nodes->lock, &nodes->looked,
+                                      hearth_clock_mono_ns() + LOOK_STEP_NS);
+    }
+    nodes->is_looking = nodes->is_looking || !has_waited;
+    hearth_mutex_unlock(&nodes->lock);
+
+    return !has_waited;
+}
+
+void hearth_nodes_end_look(struct hearth_nodes *nodes)
+{
+    hearth_mutex_lock(&nodes->lock);
+    assert(nodes->is_looking);
+    nodes->is_looking = false;
+    (void)pthread_cond_broadcast(&nodes->looked);
+    hearth_mutex_unlock(&nodes->lock);
 }

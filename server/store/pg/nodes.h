@@ -55,4 +55,32 @@ unsigned hearth_node_of(struct hearth_nodes *nodes, int32_t service_id);
 /* Connections to node 1 or above, which was the owner of a service. */
 struct hearth_pool *hearth_node_pool(struct hearth_nodes *nodes, unsigned node);
 
+/* ---- nodes that are lost: node_health.h ---- */
+
+/* What the map says of a node now. */
+struct hearth_node_view {
+    const struct hearth_pg_address *address; /* lives as long as the map; NULL: it owns nothing */
+    struct hearth_pg_address known;          /* by which Citus knows it */
+    bool is_lost;
+};
+
+/* The URL of the store, which a connection to a node has but for its address. */
+const struct hearth_secret *hearth_nodes_url(const struct hearth_nodes *nodes);
+
+/* Write the nodes 1 to the returned number to ret[1] and so on. */
+unsigned hearth_nodes_list(struct hearth_nodes *nodes,
+                           struct hearth_node_view ret[HEARTH_MAX_NODES + 1]);
+
+/* Set whether a node is lost, unless it has another address by now. Returns whether that is new. */
+bool hearth_node_set_lost(struct hearth_nodes *nodes, unsigned node,
+                          const struct hearth_pg_address *address, bool is_lost);
+bool hearth_nodes_have_lost(const struct hearth_nodes *nodes);
+
+/*
+ * One thread at a time looks at nodes. False: another thread has looked while this one waited, or
+ * the request is over. True: the caller looks, and then calls _end_look.
+ */
+bool hearth_nodes_begin_look(struct hearth_nodes *nodes, struct hearth_cancel *cancel);
+void hearth_nodes_end_look(struct hearth_nodes *nodes);
+
 #endif
