@@ -23,6 +23,7 @@
 #include "pg/clocks.h"
 #include "pg/layout.h"
 #include "pg/migrate.h"
+#include "pg/node_health.h"
 #include "pg/nodes.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
@@ -351,16 +352,22 @@ static enum hearth_status check_connection(struct hearth_store *store, struct he
     return status;
 }
 
-/* Read the map of nodes when it is due. */
-static void follow_nodes(struct hearth_store *store, struct hearth_pg *pg)
+/* Read the map of nodes when it is due, and look whether they answer. */
+static void follow_nodes(struct hearth_store *store, struct hearth_pg *pg, int64_t *next_look_ns)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
 
-    if (store->nodes != NULL && hearth_nodes_are_due(store->nodes) &&
+    if (store->nodes == NULL) {
+        return;
+    }
+
+    if (hearth_nodes_are_due(store->nodes) &&
         hearth_nodes_refresh(store->nodes, pg, &err) != HEARTH_OK) {
         HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "the map of nodes was not read", "reason", err.msg,
                    NULL);
     }
+
+    hearth_nodes_watch(store, pg, next_look_ns);
 }
 
 /* Watch the connection and do the housekeeping until the store closes. */
@@ -368,13 +375,14 @@ static void keep_house(struct hearth_store *store, struct hearth_pg *pg)
 {
     struct hearth_housekeeping times;
     struct hearth_lineage_seen seen = {0};
+    int64_t next_look_ns = 0;
 
     hearth_housekeeping_begin(store, &times);
     while (!atomic_load(&store->closing)) {
         struct hearth_err err = HEARTH_ERR_INIT;
         enum hearth_status status = check_connection(store, pg, &seen, &err);
         if (status == HEARTH_OK) {
-            follow_nodes(store, pg);
+            follow_nodes(store, pg, &next_look_ns);
         }
         if (status == HEARTH_OK && atomic_load(&store->read_only) == NULL &&
             hearth_housekeeping_run(store, pg, &times, &err) != HEARTH_OK) {

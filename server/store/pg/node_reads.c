@@ -23,7 +23,18 @@ unsigned hearth_node_of_reader(const struct hearth_store_reader *reader)
 enum hearth_status hearth_node_read(const struct hearth_store_reader *reader, unsigned node,
                                     bool *ret_done, struct hearth_err *err)
 {
-    struct hearth_nodes *nodes = reader->scope->store->nodes;
+    struct hearth_store *store = reader->scope->store;
+    struct hearth_nodes *nodes = store->nodes;
+    struct hearth_node_set lost = {0};
+    lost.has[node] = true;
+    hearth_store_known_lost(store, &lost);
+    if (lost.has[node]) {
+        char name[HEARTH_NODE_NAME_BYTES];
+        hearth_store_node_name(store, node, name);
+        *ret_done = true;
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the node %s does not answer", name);
+    }
+
     struct hearth_pool *pool = hearth_node_pool(nodes, node);
     struct hearth_cancel *cancel = reader->scope->cancel;
     struct hearth_pg *pg = NULL;

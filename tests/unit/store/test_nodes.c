@@ -131,6 +131,42 @@ static void a_connection_moves_to_another_address_with_the_rest_of_the_url(void 
     close_fixture(&fix);
 }
 
+static void one_thread_at_a_time_looks_at_nodes(void **state)
+{
+    (void)state;
+    struct hearth_store_options options;
+    struct hearth_nodes *nodes = NULL;
+    struct hearth_cancel over;
+    hearth_store_options_init(&options);
+    hearth_cancel_init(&over, hearth_clock_mono_ns());
+    assert_ok(hearth_nodes_new(&options, &nodes, &err));
+
+    assert_true(hearth_nodes_begin_look(nodes, NULL));
+    assert_false(hearth_nodes_begin_look(nodes, &over)); /* does not wait any longer */
+    hearth_nodes_end_look(nodes);
+    assert_true(hearth_nodes_begin_look(nodes, NULL));
+    hearth_nodes_end_look(nodes);
+    assert_false(hearth_nodes_have_lost(nodes));
+    hearth_nodes_free(nodes);
+}
+
+static void without_nodes_none_is_lost(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    struct hearth_node_set set = {.has = {[1] = true, [HEARTH_MAX_NODES] = true}};
+    char name[HEARTH_NODE_NAME_BYTES];
+
+    assert_false(hearth_store_has_lost_nodes(fix.store));
+    assert_int_equal(hearth_store_node_of(fix.store, 1), 0);
+    hearth_store_node_name(fix.store, 1, name);
+    assert_string_equal(name, "");
+    hearth_store_find_lost(fix.store, NULL, &set);
+    assert_false(set.has[1] || set.has[HEARTH_MAX_NODES]);
+    close_fixture(&fix);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +176,8 @@ int main(void)
         cmocka_unit_test(addresses_are_pairs_of_host_and_port),
         cmocka_unit_test(a_url_with_hostaddr_is_refused),
         cmocka_unit_test(a_connection_moves_to_another_address_with_the_rest_of_the_url),
+        cmocka_unit_test(one_thread_at_a_time_looks_at_nodes),
+        cmocka_unit_test(without_nodes_none_is_lost),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }
