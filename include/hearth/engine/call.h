@@ -13,6 +13,7 @@
 #include "hearth/base/str.h"
 #include "hearth/model/access.h"
 
+struct hearth_partial;
 struct hearth_query_engine;
 
 struct hearth_call {
@@ -30,6 +31,11 @@ struct hearth_call {
     struct hearth_cancel *cancel; /* deadline, and whether the client has left; may be NULL */
     /* Lines for the client: what the answer lacks, what was changed in the request; may be NULL. */
     struct hearth_buf *notes;
+    /*
+     * What the answer leaves out because a node does not answer (engine/partial.h). NULL: an answer
+     * without everything is an error.
+     */
+    struct hearth_partial *partial;
     /*
      * True for the server's own calls, to which the limits of range, lookback and points do not
      * apply.
