@@ -7,6 +7,7 @@
  * time together). They tell which of two queries costs more, and by how much; on another machine
  * the scale differs.
  */
+#include "select/lost_services.h"
 #include "select/plan_internal.h"
 #include "select/planned.h"
 
@@ -153,12 +154,10 @@ static enum hearth_status explain_once(const struct hearth_query *query,
 }
 
 /* Plans until background work does not interfere. */
-enum hearth_status hearth_selection_explain(const struct hearth_query *query,
-                                            const struct hearth_selection *selection,
-                                            struct hearth_explanation *ret, struct hearth_err *err)
+static enum hearth_status explain_planned(const struct hearth_query *query,
+                                          const struct hearth_selection *selection,
+                                          struct hearth_explanation *ret, struct hearth_err *err)
 {
-    assert(query->call.notes != NULL && selection != NULL && ret != NULL);
-
     struct hearth_str of_range = hearth_buf_view(query->call.notes); /* lines */
     struct hearth_buf notes;
 
@@ -180,6 +179,26 @@ enum hearth_status hearth_selection_explain(const struct hearth_query *query,
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
                            "background work interfered with this query %d times: retry",
                            HEARTH_PLAN_ATTEMPTS);
+    }
+
+    return status;
+}
+
+enum hearth_status hearth_selection_explain(const struct hearth_query *query,
+                                            const struct hearth_selection *selection,
+                                            struct hearth_explanation *ret, struct hearth_err *err)
+{
+    assert(query->call.notes != NULL && selection != NULL && ret != NULL);
+
+    struct hearth_selection kept;
+    enum hearth_status status;
+    do {
+        HEARTH_TRY(hearth_lost_leave_out(query, selection, &kept, err));
+        status = explain_planned(query, &kept, ret, err);
+    } while (hearth_lost_retry(query, &kept, status));
+
+    if (status == HEARTH_OK) {
+        hearth_lost_done(query, &kept);
     }
 
     return status;

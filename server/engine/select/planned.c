@@ -1,6 +1,6 @@
 /*
  * planned.c -- the selection of a query, and reading it: state, plan, one statement; repeated if
- * background work interferes.
+ * background work interferes, or a node of distributed tables is lost.
  */
 #include "select/planned.h"
 
@@ -8,6 +8,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/model/block.h"
 
+#include "select/lost_services.h"
 #include "select/summed_blocks.h"
 
 #include <assert.h>
@@ -269,20 +270,11 @@ static enum hearth_status append_query_notes(const struct hearth_query *query,
                : HEARTH_OK;
 }
 
-enum hearth_status hearth_selection_read(const struct hearth_query *query,
-                                         struct hearth_selection *selection,
-                                         const struct hearth_reader *reader, struct hearth_err *err)
+/* Makes plans and reads them until background work does not interfere. */
+static enum hearth_status read_planned(const struct hearth_query *query,
+                                       struct hearth_selection *selection,
+                                       const struct hearth_reader *reader, struct hearth_err *err)
 {
-    assert(query != NULL && selection != NULL && reader != NULL);
-
-    if (selection->n_hits == 0) {
-        return HEARTH_OK;
-    }
-    if (query->plan != NULL) {
-        reader->reset(reader->context);
-        return hearth_selection_add_plan(query, selection, err);
-    }
-
     struct hearth_arena arena;
     struct hearth_buf notes;
     hearth_arena_init_like(&arena, query->call.arena);
@@ -316,5 +308,34 @@ enum hearth_status hearth_selection_read(const struct hearth_query *query,
     }
     hearth_buf_release(&notes);
     hearth_arena_release(&arena);
+    return status;
+}
+
+enum hearth_status hearth_selection_read(const struct hearth_query *query,
+                                         struct hearth_selection *selection,
+                                         const struct hearth_reader *reader, struct hearth_err *err)
+{
+    assert(query != NULL && selection != NULL && reader != NULL);
+
+    if (selection->n_hits == 0) {
+        return HEARTH_OK;
+    }
+    if (query->plan != NULL) {
+        reader->reset(reader->context);
+        return hearth_selection_add_plan(query, selection, err);
+    }
+
+    struct hearth_selection kept;
+    enum hearth_status status;
+    do {
+        HEARTH_TRY(hearth_lost_leave_out(query, selection, &kept, err));
+        status = read_planned(query, &kept, reader, err);
+    } while (hearth_lost_retry(query, &kept, status));
+
+    selection->n_covered = kept.n_covered == 0 ? 0 : selection->n_covered;
+    if (status == HEARTH_OK) {
+        hearth_lost_done(query, &kept);
+    }
+
     return status;
 }

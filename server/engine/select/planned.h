@@ -84,8 +84,10 @@ struct hearth_reader {
 
 /*
  * Plans and reads, again if background work interferes; notes are added to query->call.notes. With
- * query->plan, the plan is added there, and the reader gets nothing.
- * Errors: UNAVAILABLE after HEARTH_PLAN_ATTEMPTS attempts, and those of the reader and the store.
+ * query->plan, the plan is added there, and the reader gets nothing. Services of nodes that are
+ * lost are left out if query->call.partial is set, and remembered there (lost_services.h).
+ * Errors: UNAVAILABLE if all services are left out, or after HEARTH_PLAN_ATTEMPTS attempts; those
+ * of the reader and the store.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_selection_read(const struct hearth_query *query,
