@@ -1,6 +1,7 @@
 """A coordinator and two workers of Citus on loopback; HEARTH_TEST_CITUS names the folder of their binaries (bin of a PostgreSQL)."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -56,6 +57,25 @@ class Node(Cluster):
                 stdout=log, stderr=log, cwd="/", start_new_session=True, env={**os.environ, "HOME": self.directory}, **self.as_user,
             )
         eventually(self._answers, 60, what="PostgreSQL with Citus")
+
+    def processes(self):
+        """The postmaster and its children."""
+        found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True)
+        return [self.process.pid, *map(int, found.stdout.split())]
+
+    def signal(self, number):
+        for pid in self.processes():
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
+
+    def kill9(self):
+        """As when the machine dies. While a backend of the old postmaster lives, a new one does not start."""
+        pids = self.processes()
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+        eventually(lambda: not any(os.path.exists("/proc/%d/exe" % pid) for pid in pids), 30, what="the death of all processes")
 
     def _answers(self):
         assert self.process.poll() is None, "PostgreSQL ended with %s" % self.process.returncode

@@ -3,18 +3,28 @@
 Runs only where HEARTH_TEST_CITUS names the binaries of a PostgreSQL with Citus (docs/testing.md).
 """
 
+import json
+import signal
 import subprocess
+import time
 import unittest
+import urllib.parse
 
 import prometheus
 import schema_dump
+import wire
 from citus_nodes import CITUS, DATA, WHY_NOT, Nodes, scale_out
 from pprof import Profile
 from questions import CPU, QUERIER
-from server import HEARTHD, Cluster, RpcError, Server, eventually, now_ms, server_environment, sql
+from server import HEARTH, HEARTHD, Cluster, RpcError, Server, eventually, now_ms, server_environment, sql
 
 HOUR = 3_600_000
 BUSY = (*schema_dump.QUICK, "--compact-after", "0")
+
+
+def hearth(server, *arguments):
+    return subprocess.run([HEARTH, *arguments, "--url", "http://127.0.0.1:%d" % server.port], capture_output=True, text=True,
+                          env=server_environment())
 
 
 @unittest.skipUnless(CITUS, WHY_NOT)
@@ -131,13 +141,81 @@ class Citus(unittest.TestCase):
 
         names = [row[0] for row in self.nodes.sql("SELECT name FROM hearth_data.service ORDER BY service_id")]
         expected = [answer(servers[0], name) for name in names]
-        self.nodes.workers[0].stop()
+        worker, where = self.nodes.workers[0], "127.0.0.1:%d" % self.nodes.workers[0].port
+        worker.stop()
         found = [answer(servers[1], name) for name in names]
         self.assertEqual([one for one in found if one], [one for one, same in zip(expected, found) if same])
         self.assertGreater(found.count(None), 0)
         self.assertLess(found.count(None), len(names))
-        self.nodes.workers[0].start()
+
+        lost = [name for name, one in zip(names, found) if one is None]
+        self.leave_out(servers, names, lost, where)
+        worker.start()
         eventually(lambda: [answer(servers[1], name) for name in names] == expected, 30, what="the answers of all services")
+        self.assertEqual(self.note_of(servers[1], "{}"), "")
+        self.fall_silent(servers[1], worker, where)
+
+    def ask(self, selector):
+        return {"profileTypeID": CPU, "labelSelector": selector, "start": str(self.start), "end": str(self.end)}
+
+    def note_of(self, server, selector):
+        """The first note of a flame graph."""
+        status, headers, body = server.http("POST", "/" + QUERIER + "SelectMergeStacktraces", json.dumps(self.ask(selector)),
+                                            {"Content-Type": "application/json"})
+        self.assertEqual(status, 200, body)
+        return urllib.parse.unquote(headers.get("hearth-note", ""))
+
+    def leave_out(self, servers, names, lost, where):
+        """Questions about services of both workers: the answer is that about the others, and a note names what it lacks."""
+        rest = '{service_name!~"%s"}' % "|".join(lost)
+        note = "partial: the node %s does not answer; the answer lacks " % where
+        told = self.note_of(servers[1], "{}")
+        self.assertTrue(told.startswith(note), told)
+        self.assertEqual(set(told[len(note):].split(", ")), set(lost))
+        self.assertEqual(self.note_of(servers[1], rest), "")
+
+        # By Connect, for each kind of query; both sides of a diff lack the same.
+        for method, request in schema_dump.questions(self.start, self.end - 1):
+            if method.startswith(QUERIER) and request.get("labelSelector") == "{}":
+                on_plain, on_nodes = servers[0].connect(method, {**request, "labelSelector": rest}), servers[1].connect(method, request)
+                self.assertEqual(on_plain, on_nodes, method)
+        sides = [{**self.ask(selector), "maxNodes": 100} for selector in ("{}", rest)]
+        full, left = (servers[n].connect(QUERIER + "Diff", {"left": side, "right": sides[1]}) for n, side in ((1, sides[0]), (0, sides[1])))
+        self.assertEqual(full, left)
+
+        # By gRPC, in trailing metadata.
+        request = wire.encode([(1, CPU), (2, "{}"), (3, self.start), (4, self.end)])
+        _, metadata = servers[1].grpc_bytes(QUERIER + "SelectMergeProfile", request)
+        self.assertEqual(metadata["hearth-note"], told)
+
+        # By the client: a note on standard error, and exit code 0 as with other notes.
+        time = ["--from", str(self.start // 1000), "--to", str(self.end // 1000)]
+        done = hearth(servers[1], "query", "top", "{}", "--type", CPU, *time)
+        self.assertEqual((done.returncode, "note: " + told in done.stderr), (0, True), done.stderr)
+        only = hearth(servers[1], "query", "top", '{service_name="%s"}' % lost[0], "--type", CPU, *time)
+        self.assertNotEqual(only.returncode, 0)
+        self.assertIn(where, only.stderr)
+
+        # A plan leaves out the same; /ready and the metrics know.
+        plan = [server.connect("hearth.v1.QueryService/Explain", {
+            "profileType": CPU, "labelSelector": selector, "start": str(self.start), "end": str(self.end),
+            "kind": "QUESTION_KIND_MERGE"}) for server, selector in ((servers[1], "{}"), (servers[0], rest))]
+        self.assertEqual(*[(one["services"], one["series"]) for one in plan])
+        self.assertIn(b"the node " + where.encode(), servers[1].http("GET", "/ready")[2])
+        self.assertGreater(prometheus.value(servers[1].metrics(), "hearth_query_partial_answers_total"), 3)
+
+    def fall_silent(self, server, worker, where):
+        """A worker that is stopped takes connections and does not answer: as a network that swallows packets."""
+        self.assertEqual(self.note_of(server, "{}"), "")
+        worker.signal(signal.SIGSTOP)
+        try:
+            eventually(lambda: where.encode() in server.http("GET", "/ready")[2], 30, what="a node that is found silent")
+            began = time.monotonic()
+            self.assertIn("partial: the node %s" % where, self.note_of(server, "{}"))
+            self.assertLess(time.monotonic() - began, 3, "no query waits for a node that is known to be silent")
+        finally:
+            worker.signal(signal.SIGCONT)
+        eventually(lambda: self.note_of(server, "{}") == "", 30, what="the node")
 
     def refuse_required_separation_of_tenants(self):
         server = Server("--row-level-security", "require", database_url=self.nodes.url(), wait=False)

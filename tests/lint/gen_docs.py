@@ -295,6 +295,9 @@ Try again after UNAVAILABLE: the answer carries `Retry-After: 1`, by gRPC `grpc-
 RESOURCE_EXHAUSTED because the disk is full carries 30 s instead; one that names `ingest-rate-bytes` passes with time.
 Other errors repeat until the request or the configuration changes.
 
+An answer with status OK may lack something: its [notes](api-transports.md#notes) say so. One that lacks whole services,
+because a node of the database does not answer, has a note that begins with `partial: `.
+
 ## What a push loses without failing
 
 Dropped data is counted in `hearth_discarded_total{reason="..."}`, and returned with each push as

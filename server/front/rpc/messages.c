@@ -1,9 +1,20 @@
 /* messages.c -- what the handlers of all services need to read requests and to fill answers. */
 #include "rpc/messages.h"
 
+#include "hearth/engine/partial.h"
 #include "hearth/pb/types/v1/types.pb-c.h"
 
 #include "rpc/front_internal.h"
+
+/* What a query may leave out. Without memory for it, nothing may be left out. */
+static struct hearth_partial *find_partial(struct hearth_rpc *rpc)
+{
+    if (rpc->partial == NULL && rpc->method->pool == HEARTH_POOL_QUERY) {
+        rpc->partial = hearth_partial_new(&rpc->arena);
+    }
+
+    return rpc->partial;
+}
 
 struct hearth_call hearth_rpc_call(struct hearth_rpc *rpc)
 {
@@ -16,6 +27,7 @@ struct hearth_call hearth_rpc_call(struct hearth_rpc *rpc)
         .arena = &rpc->arena,
         .cancel = &rpc->cancel,
         .notes = &rpc->notes,
+        .partial = find_partial(rpc),
     };
 }
 

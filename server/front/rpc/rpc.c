@@ -11,6 +11,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/base/work_steps.h"
 #include "hearth/codec/pb.h"
+#include "hearth/engine/partial.h"
 
 #include "rpc/audit_request.h"
 #include "rpc/client_family.h"
@@ -462,6 +463,7 @@ static enum hearth_status encode_stream_message(struct hearth_rpc *rpc)
 static void shed_arena(struct hearth_rpc *rpc)
 {
     rpc->request = rpc->answer = NULL;
+    rpc->partial = NULL;
     if (rpc->arena.used_bytes <= KEEP_ARENA_BYTES || rpc->pieces.more != NULL) {
         return;
     }
@@ -497,6 +499,25 @@ static void end_session(struct hearth_rpc *rpc)
     }
 }
 
+/* What the answer leaves out is its first note, and so never one of those that are only counted. */
+static void note_partial(struct hearth_rpc *rpc)
+{
+    char line[HEARTH_PARTIAL_NOTE_BYTES];
+    struct hearth_buf all;
+
+    hearth_partial_note(rpc->partial, line);
+    if (line[0] == '\0') {
+        return;
+    }
+
+    hearth_buf_init(&all, 0);
+    hearth_buf_printf(&all, "%s\n", line);
+    hearth_buf_str(&all, hearth_buf_view(&rpc->notes));
+    hearth_buf_release(&rpc->notes);
+    rpc->notes = all;
+    hearth_metric_add(HEARTH_M_PARTIAL_ANSWERS, 1);
+}
+
 void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
 {
     if (rpc->drop_body != NULL) {
@@ -519,6 +540,10 @@ void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
         int64_t began_ns = hearth_clock_mono_ns();
         status = is_stream ? encode_stream_message(rpc) : encode_answer(rpc);
         hearth_work_step_add("encode the answer", began_ns);
+    }
+
+    if (status == HEARTH_OK && rpc->partial != NULL) {
+        note_partial(rpc);
     }
 
     rpc->status = status;
@@ -577,6 +602,7 @@ static void reset_run(struct hearth_rpc *rpc)
     hearth_buf_release(&rpc->notes);
     hearth_arena_release(&rpc->arena);
     rpc->long_message = NULL;
+    rpc->partial = NULL;
     rpc->err = (struct hearth_err)HEARTH_ERR_INIT;
 }
 

@@ -49,6 +49,7 @@
 
 struct hearth_front;
 struct hearth_http_call;
+struct hearth_partial;
 struct hearth_tenant_use;
 
 #define HEARTH_RPC_MAX_HEADERS 4
@@ -125,7 +126,8 @@ struct hearth_rpc {
         *long_message; /* in the arena: sent instead of err.msg, which would cut it; or NULL */
     struct hearth_rpc_header headers[HEARTH_RPC_MAX_HEADERS];
     size_t n_headers;
-    struct hearth_buf notes; /* lines appended by the handler; sent only with status OK */
+    struct hearth_buf notes;        /* lines appended by the handler; sent only with status OK */
+    struct hearth_partial *partial; /* of a query that has made a call: in the arena; else NULL */
     const char *note_values[HEARTH_MAX_NOTES];
     size_t n_notes;
 
