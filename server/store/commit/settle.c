@@ -175,7 +175,7 @@ static enum hearth_status attempt_batch(struct hearth_committer *committer,
     enum hearth_status status = hearth_batch_send(batch, &committer->pg, ret_fault, err);
     if (status != HEARTH_OK) {
         hearth_pg_rollback(&committer->pg);
-        attempts->n_lost += committer->pg.conn == NULL;
+        attempts->n_lost += committer->pg.conn == NULL && !committer->pg.is_node_lost;
     }
 
     return status;

@@ -152,7 +152,7 @@ void hearth_nodes_watch(struct hearth_store *store, struct hearth_pg *pg, int64_
     *next_mono_ns = is_due ? hearth_clock_mono_ns() + WATCH_EACH_NS : *next_mono_ns;
 }
 
-void hearth_nodes_explain(struct hearth_nodes *nodes, char out[256])
+void hearth_nodes_explain_lost(struct hearth_nodes *nodes, char out[256])
 {
     struct hearth_node_view views[HEARTH_MAX_NODES + 1];
     unsigned last = hearth_nodes_list(nodes, views), n = 0, first = 0;

@@ -26,6 +26,6 @@ struct hearth_nodes;
 void hearth_nodes_watch(struct hearth_store *store, struct hearth_pg *pg, int64_t *next_mono_ns);
 
 /* Write which nodes are lost; leave `out` alone if none is. */
-void hearth_nodes_explain(struct hearth_nodes *nodes, char out[256]);
+void hearth_nodes_explain_lost(struct hearth_nodes *nodes, char out[256]);
 
 #endif

@@ -279,13 +279,13 @@ static enum hearth_status fail_result(struct hearth_pg *pg, const struct patienc
     /* Classify the error; a FATAL error has closed the connection. */
     enum hearth_pg_fault fault = hearth_pg_classify(code);
     drain_results(pg, patience);
-    if (pg->conn == NULL || PQstatus(pg->conn) != CONNECTION_OK) {
-        fault = HEARTH_PG_FAULT_CONNECTION;
-    }
+    bool is_open = pg->conn != NULL && PQstatus(pg->conn) == CONNECTION_OK;
+    fault = is_open ? fault : HEARTH_PG_FAULT_CONNECTION;
 
     set_fault(ret_fault, fault);
     switch (fault) {
     case HEARTH_PG_FAULT_CONNECTION:
+        pg->is_node_lost = is_open;
         hearth_pg_close(pg);
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the database closed the connection: %s (%s)",
                            text, code);

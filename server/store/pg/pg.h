@@ -39,6 +39,11 @@ struct hearth_pg {
      */
     bool lacks_standby;
     /*
+     * The connection was closed because of one that PostgreSQL itself had lost, to another node:
+     * the statement did not end the process that ran it. Reset by connecting.
+     */
+    bool is_node_lost;
+    /*
      * Parameters of hearth_data.enter_tenants (wall.h). If set, each transaction enters these
      * tenants first, in the same message; NULL: statements run as the owner of the tables.
      */

@@ -56,7 +56,7 @@ static void describe_problem(struct hearth_store *store, char reason[256])
     }
 
     if (reason[0] == '\0' && hearth_store_has_lost_nodes(store)) {
-        hearth_nodes_explain(store->nodes, reason);
+        hearth_nodes_explain_lost(store->nodes, reason);
     }
 }
 

@@ -80,6 +80,30 @@ static enum hearth_status raise_error(const char *sqlstate, enum hearth_pg_fault
     return status;
 }
 
+static void a_connection_that_ends_is_told_from_one_that_postgresql_has_lost(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sql;
+        bool is_node_lost;
+    } cases[] = {
+        {"DO $$ BEGIN RAISE 'gone' USING ERRCODE = '08006'; END $$", true}, /* as Citus does */
+        {"SELECT pg_terminate_backend(pg_backend_pid())", false},
+    };
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        struct hearth_pg pg = connect_pg();
+        struct hearth_err err = HEARTH_ERR_INIT;
+        enum hearth_pg_fault fault;
+        assert_false(pg.is_node_lost);
+        assert_int_equal(hearth_pg_exec(&pg, cases[i].sql, NULL, NULL, NULL, &fault, &err),
+                         HEARTH_UNAVAILABLE);
+        assert_int_equal(fault, HEARTH_PG_FAULT_CONNECTION);
+        assert_null(pg.conn);
+        assert_int_equal(pg.is_node_lost, cases[i].is_node_lost);
+    }
+}
+
 static void a_full_disk_is_named(void **state)
 {
     (void)state;
@@ -364,6 +388,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_are_classified_by_sqlstate),
+        cmocka_unit_test(a_connection_that_ends_is_told_from_one_that_postgresql_has_lost),
         cmocka_unit_test(a_full_disk_is_named),
         cmocka_unit_test(values_go_out_and_come_back),
         cmocka_unit_test(rows_are_copied_in_binary),
