@@ -193,8 +193,8 @@ class BackgroundCrash(unittest.TestCase):
     def settled(self):
         """All is built, folded and, but for the last hour or two, compacted."""
         state = self.server.sql(
-            "SELECT count(*) FILTER (WHERE built_to < watermark OR compacted_to < %d),"
-            " (SELECT count(*) FROM hearth_data.profile_late) FROM hearth_data.roll_state" % ((now_ms() // HOUR - 1) * HOUR * MS)
+            "SELECT (SELECT count(*) FROM hearth_data.roll_state WHERE built_to < watermark OR compacted_to < %d),"
+            " (SELECT count(*) FROM hearth_data.profile_late)" % ((now_ms() // HOUR - 1) * HOUR * MS)
         )
         return state == [["0", "0"]]
 
@@ -269,7 +269,7 @@ class BackgroundCrash(unittest.TestCase):
         self.assertEqual({r[:2]: r[2] for r in found}, in_segments)
         self.assertEqual(
             self.rows(
-                "SELECT count(*), count(DISTINCT (writer_id, profile_no)) FROM hearth_data.profile JOIN"
+                "SELECT count(*), count(DISTINCT writer_id || ':' || profile_no) FROM hearth_data.profile JOIN"
                 " hearth_data.roll_state USING (service_id) WHERE ts >= compacted_to"
             ),
             [(len(stored) - sum(in_segments.values()),) * 2],

@@ -19,6 +19,7 @@ from questions import CPU, QUERIER
 from server import HEARTH, Cluster, Server, eventually, in_threads, note, now_ms, server_environment, sql
 
 MINUTE = 60_000
+MOVE_MINUTES = int(os.environ.get("HEARTH_CITUS_MOVE_MINUTES", "0"))  # a shard moves in each of them
 
 
 def cpu_of(at_ms, value):
@@ -186,19 +187,28 @@ class CitusOperations(unittest.TestCase):
         eventually(lambda: self.nodes.sql("SELECT count(*) FROM pg_dist_background_job WHERE state NOT IN ('finished')") == [["0"]],
                    240, 0.5, "the end of the rebalancing")
         moved = int(self.nodes.sql("SELECT count(*) FROM pg_dist_background_task WHERE status = 'done'")[0][0])
-        place = "SELECT shardid, nodeport FROM citus_shards WHERE table_name = 'hearth_data.roll_state'::regclass ORDER BY 1 LIMIT 4"
-        for shard, port in self.nodes.sql(place):
-            other = next(worker.port for worker in self.nodes.workers if worker.port != int(port))
-            self.nodes.sql("SELECT citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %d)" % (shard, port, other))
-            moved += 1
-        return moved
+        for k in range(4):
+            self.move_group(k)
+        for k in range(MOVE_MINUTES):
+            began = time.monotonic()
+            self.move_group(k)
+            time.sleep(max(0, began + 60 - time.monotonic()))
+        return moved + 4 + MOVE_MINUTES
+
+    def move_group(self, k):
+        """One group of shards moves to another worker: for each k another group, then again the first."""
+        placed = self.nodes.sql(
+            "SELECT shardid, nodeport FROM citus_shards WHERE table_name = 'hearth_data.roll_state'::regclass ORDER BY 1")
+        shard, port = placed[k % len(placed)]
+        others = [worker.port for worker in self.nodes.workers if worker.port != int(port)]
+        self.nodes.sql("SELECT citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %d)" % (shard, port, others[k % len(others)]))
 
     def test_shards_move_to_a_new_worker_while_profiles_are_pushed_and_none_is_lost_or_doubled(self):
         self.assertEqual(self.nodes.sql(
             "SELECT count(*) FROM pg_class c JOIN pg_dist_partition p ON p.logicalrelid = c.oid WHERE relreplident <> 'f' AND NOT EXISTS"
             " (SELECT 1 FROM pg_index WHERE indrelid = c.oid AND indisprimary)"), [["0"]])
         server = Server(*schema_dump.QUICK, "--compact-after", "0", database_url=self.nodes.url())
-        begin, done, sent = now_ms(), threading.Event(), collections.Counter()
+        begin, done, sums = now_ms(), threading.Event(), [collections.Counter() for _ in range(3)]
 
         def push(thread):
             """Until all moves are made: fresh profiles, and late ones of hours that are rolled up meanwhile. The same again until it is stored."""
@@ -211,11 +221,11 @@ class CitusOperations(unittest.TestCase):
                         break
                     except grpc.RpcError:
                         refused[0] += 1
-                sent[service] += k + 1
-                profiles[0] += 1
+                sums[thread][service] += k + 1
                 k += 1
+            return k
 
-        refused, profiles = [0], [0]
+        refused = [0]
 
         def move():
             try:
@@ -223,10 +233,12 @@ class CitusOperations(unittest.TestCase):
             finally:
                 done.set()
 
-        moves = in_threads([move] + [lambda i=i: push(i) for i in range(3)])[0]
-        note("%d moves, %d profiles, %d refused and repeated" % (moves, profiles[0], refused[0]))
+        moves, *pushed = in_threads([move] + [lambda i=i: push(i) for i in range(3)])
+        sent = sum(sums, collections.Counter())
+        note("%d moves, %d profiles in %d s, %d refused and repeated"
+             % (moves, sum(pushed), (now_ms() - begin) // 1000, refused[0]))
         self.assertGreater(moves, 4)
-        self.assertGreater(profiles[0], 100)
+        self.assertGreater(sum(pushed), 100)
 
         def totals():
             return {service: total(server, service, begin - 300 * MINUTE, now_ms()) for service in sent}
