@@ -13,6 +13,7 @@ enum hearth_command hearth_command_take(int *argc, char *const **argv)
         {{"migrate", "--dry-run"}, HEARTH_COMMAND_MIGRATE_PLAN},
         {{"migrate", NULL}, HEARTH_COMMAND_MIGRATE},
         {{"scale-out", "--dry-run"}, HEARTH_COMMAND_SCALE_OUT_PLAN},
+        {{"scale-out", "--undo"}, HEARTH_COMMAND_SCALE_OUT_UNDO},
         {{"scale-out", NULL}, HEARTH_COMMAND_SCALE_OUT},
         {{"check-config", "--origin"}, HEARTH_COMMAND_CHECK_ORIGIN},
         {{"check-config", NULL}, HEARTH_COMMAND_CHECK_CONFIG},
@@ -78,9 +79,14 @@ static void print_scale_out_line(void *arg, const char *line)
     (void)fflush(stdout); /* a table may take minutes */
 }
 
-int hearth_command_scale_out(const struct hearth_config *config, bool dry_run)
+int hearth_command_scale_out(const struct hearth_config *config, enum hearth_command command)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
+    bool is_plan = command == HEARTH_COMMAND_SCALE_OUT_PLAN;
+    bool is_undo = command == HEARTH_COMMAND_SCALE_OUT_UNDO;
+    enum hearth_scale_out what = is_plan   ? HEARTH_SCALE_OUT_PLAN
+                                 : is_undo ? HEARTH_SCALE_OUT_UNDO
+                                           : HEARTH_SCALE_OUT_MOVE;
     size_t n = 0;
 
     if (config->database_url == NULL) {
@@ -89,15 +95,16 @@ int hearth_command_scale_out(const struct hearth_config *config, bool dry_run)
         return 2;
     }
 
-    if (hearth_store_scale_out(config->database_url, dry_run, print_scale_out_line, NULL, &n,
-                               &err) != HEARTH_OK) {
+    if (hearth_store_scale_out(config->database_url, what, print_scale_out_line, NULL, &n, &err) !=
+        HEARTH_OK) {
         (void)fprintf(stderr, "hearthd: %s\n", err.msg);
         return 1;
     }
 
     if (n == 0) {
-        (void)printf("all data tables are distributed\n");
+        (void)printf(is_undo ? "no data table is distributed\n"
+                             : "all data tables are distributed\n");
     }
 
-    return dry_run && n > 0 ? 1 : 0;
+    return is_plan && n > 0 ? 1 : 0;
 }

@@ -16,6 +16,7 @@ enum hearth_command {
     HEARTH_COMMAND_MIGRATE_PLAN,
     HEARTH_COMMAND_SCALE_OUT,
     HEARTH_COMMAND_SCALE_OUT_PLAN,
+    HEARTH_COMMAND_SCALE_OUT_UNDO,
     HEARTH_COMMAND_CHECK_CONFIG,
     HEARTH_COMMAND_CHECK_ORIGIN, /* check-config --origin */
 };
@@ -30,9 +31,10 @@ enum hearth_command hearth_command_take(int *argc, char *const **argv);
 int hearth_command_migrate(const struct hearth_config *config, bool dry_run);
 
 /*
- * Distributes, or with `dry_run` plans to distribute, the data tables of database-url over the
- * nodes of Citus. Prints a line for each table. Returns the exit code.
+ * HEARTH_COMMAND_SCALE_OUT and its other forms: distributes the data tables of database-url over
+ * the nodes of Citus, plans to, or moves their rows to the coordinator again. Prints a line for
+ * each table. Returns the exit code.
  */
-int hearth_command_scale_out(const struct hearth_config *config, bool dry_run);
+int hearth_command_scale_out(const struct hearth_config *config, enum hearth_command command);
 
 #endif

@@ -663,12 +663,10 @@ int hearth_main(int argc, char *const *argv, char *const *environment)
         code = check_config(&server, command == HEARTH_COMMAND_CHECK_ORIGIN);
     } else if (command != HEARTH_COMMAND_SERVE) {
         hearth_config_wipe(argc, argv, environment);
-        bool is_scale_out =
-            command == HEARTH_COMMAND_SCALE_OUT || command == HEARTH_COMMAND_SCALE_OUT_PLAN;
-        bool dry_run =
-            command == HEARTH_COMMAND_MIGRATE_PLAN || command == HEARTH_COMMAND_SCALE_OUT_PLAN;
-        code = is_scale_out ? hearth_command_scale_out(&server.config, dry_run)
-                            : hearth_command_migrate(&server.config, dry_run);
+        bool dry_run = command == HEARTH_COMMAND_MIGRATE_PLAN;
+        code = dry_run || command == HEARTH_COMMAND_MIGRATE
+                   ? hearth_command_migrate(&server.config, dry_run)
+                   : hearth_command_scale_out(&server.config, command);
     } else {
         hearth_config_wipe(argc, argv, environment);
         hearth_log_set_level(server.config.parsed_log_level);

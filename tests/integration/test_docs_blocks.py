@@ -26,7 +26,7 @@ MOST_MARKED = {"sh": 2, "sql": 5}  # most of them need Citus
 MOST_OF_OTHER_PROGRAMS = 37  # fewer where jq is installed
 
 SHELL = {"printf", "echo", "cat", "cp", "export", "umask", "base64", "date", "grep", "sed", "head", "sha256sum"}
-CHECK_OPTIONS = r"""bash -c 'case "$1" in migrate) ;; *) set -- check-config "$@" ;; esac; exec %s "$@"' hearthd"""
+CHECK_OPTIONS = r"""bash -c 'case "$1" in migrate|scale-out) ;; *) set -- check-config "$@" ;; esac; exec %s "$@"' hearthd"""
 # What a block may call besides: as what it runs, and what shows that it did not understand its arguments.
 WRAPPED = {
     "hearth": (HEARTH, None),

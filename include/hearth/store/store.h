@@ -157,16 +157,22 @@ enum hearth_status hearth_store_migrate(const struct hearth_secret *url, bool dr
 /* A line of progress or advice, without its end. */
 typedef void hearth_store_scale_out_fn(void *arg, const char *line);
 
+enum hearth_scale_out {
+    HEARTH_SCALE_OUT_MOVE, /* distribute the data tables over the nodes of Citus, by service */
+    HEARTH_SCALE_OUT_PLAN, /* only say what would move */
+    HEARTH_SCALE_OUT_UNDO, /* move all rows to the coordinator, and separate tenants there again */
+};
+
 /*
- * Distribute the data tables of the database of a URL over the nodes of Citus, by service; those
- * that are distributed already are skipped. With `dry_run`, `on_line` only says what would move.
- * *ret_n_tables: the tables that were, or would be, distributed. Blocks, and so do writers of a
+ * Change where the data tables of the database of a URL lie; those that are there already are
+ * skipped. *ret_n_tables: the tables that moved, or would move. Blocks, and so do writers of a
  * table while it moves. A run that was interrupted may be repeated. UNAVAILABLE: no connection;
  * FAILED_PRECONDITION: no extension or no nodes, another schema, or a server that runs; INTERNAL:
- * the nodes would have other rows (nothing is changed).
+ * a table would have other rows (nothing is changed).
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_scale_out(const struct hearth_secret *url, bool dry_run,
+enum hearth_status hearth_store_scale_out(const struct hearth_secret *url,
+                                          enum hearth_scale_out what,
                                           hearth_store_scale_out_fn *on_line, void *arg,
                                           size_t *ret_n_tables, struct hearth_err *err);
 

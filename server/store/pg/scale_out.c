@@ -1,9 +1,11 @@
 /*
- * scale_out.c -- distributes the data tables over the nodes of Citus (contract: store.h).
+ * scale_out.c -- distributes the data tables over the nodes of Citus, and the way back (contract:
+ * store.h).
  *
  * A table is one transaction, so a run that was killed is continued by the next one; until then
  * hearthd does not start (layout.c). Policies with subqueries are not allowed on distributed
  * tables, and the role and settings of a transaction do not reach the nodes, so the policies go.
+ * On the way back they are made again as migration 0021 makes them.
  */
 #include "hearth/store/store.h"
 
@@ -30,7 +32,7 @@ static const char *const DATA_TABLES[] = {
 /* A run of the command. */
 struct scale_out {
     struct hearth_pg pg;
-    bool dry_run;
+    enum hearth_scale_out what;
     hearth_store_scale_out_fn *on_line;
     void *arg;
 };
@@ -116,7 +118,7 @@ static enum hearth_status check_servers(struct scale_out *run, struct hearth_err
                    " pg_backend_pid()) + (SELECT count(*) FROM hearth_data.lease WHERE expires_at >"
                    " clock_timestamp())",
                    &n, err));
-    if (n > 0 && !run->dry_run) {
+    if (n > 0 && run->what != HEARTH_SCALE_OUT_PLAN) {
         return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
                            "hearthd is running on this database; stop every server first");
     }
@@ -273,7 +275,7 @@ static enum hearth_status move_tables(struct scale_out *run, size_t *ret_n, stru
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(DATA_TABLES); i++) {
         *ret_n += !is_done[i];
-        if (run->dry_run) {
+        if (run->what == HEARTH_SCALE_OUT_PLAN) {
             if (!is_done[i]) {
                 HEARTH_TRY(print_plan(run, DATA_TABLES[i], err));
             }
@@ -298,24 +300,116 @@ static enum hearth_status move_tables(struct scale_out *run, size_t *ret_n, stru
     return HEARTH_OK;
 }
 
+/* ---- the way back ---- */
+
+/* The policy of a table, without its name. NULL: it has none. */
+static const char *policy_of(const char *table)
+{
+    if (strcmp(table, "ingest_batch") == 0 || strcmp(table, "push_id") == 0) {
+        return NULL;
+    }
+
+    return strcmp(table, "span_group") == 0
+               ? "USING (EXISTS (SELECT 1 FROM hearth_data.service s WHERE s.service_id ="
+                 " span_group.service_id))"
+               : "USING (service_id = (SELECT nullif(current_setting('hearth.service_id', true),"
+                 " '')::int4) OR service_id IN (SELECT unnest(nullif(current_setting("
+                 "'hearth.service_ids', true), '')::int4[])))";
+}
+
+/* Rows of tables without a key need not be identified any more; it would only cost WAL. */
+static enum hearth_status forget_identity(struct scale_out *run, const char *table,
+                                          struct hearth_err *err)
+{
+    char sql[640];
+    (void)snprintf(sql, sizeof sql,
+                   "DO $$ DECLARE t regclass; BEGIN FOR t IN SELECT oid FROM pg_class WHERE"
+                   " relreplident = 'f' AND (oid = 'hearth_data.%s'::regclass OR oid IN (SELECT"
+                   " inhrelid FROM pg_inherits WHERE inhparent = 'hearth_data.%s'::regclass)) LOOP"
+                   " EXECUTE format('ALTER TABLE %%s REPLICA IDENTITY DEFAULT', t); END LOOP; END"
+                   " $$",
+                   table, table);
+
+    return hearth_pg_exec(&run->pg, sql, NULL, NULL, NULL, NULL, err);
+}
+
+/* Citus makes a new table with the rows of all nodes in the place of the old one. */
+static enum hearth_status return_in_transaction(struct scale_out *run, const char *table,
+                                                int64_t *ret_rows, struct hearth_err *err)
+{
+    char sql[640], count[96];
+    int64_t n_after;
+    (void)snprintf(count, sizeof count, "SELECT count(*) FROM hearth_data.%s", table);
+    HEARTH_TRY(hearth_pg_script(
+        &run->pg, "BEGIN; SET LOCAL citus.multi_shard_modify_mode = 'sequential'", NULL, err));
+    HEARTH_TRY(ask(run, count, ret_rows, err));
+    (void)snprintf(sql, sizeof sql, "SELECT undistribute_table('hearth_data.%s')", table);
+    HEARTH_TRY(hearth_pg_exec(&run->pg, sql, NULL, NULL, NULL, NULL, err));
+    HEARTH_TRY(ask(run, count, &n_after, err));
+    if (n_after != *ret_rows) {
+        return HEARTH_FAIL(err, HEARTH_INTERNAL,
+                           "%s had %" PRId64 " rows and would have %" PRId64 " on the coordinator",
+                           table, *ret_rows, n_after);
+    }
+
+    HEARTH_TRY(forget_identity(run, table, err));
+    const char *policy = policy_of(table);
+    if (policy != NULL) {
+        (void)snprintf(sql, sizeof sql,
+                       "DROP POLICY IF EXISTS entered ON hearth_data.%s; CREATE POLICY entered ON"
+                       " hearth_data.%s %s; ALTER TABLE hearth_data.%s ENABLE ROW LEVEL SECURITY",
+                       table, table, policy, table);
+        HEARTH_TRY(hearth_pg_script(&run->pg, sql, NULL, err));
+    }
+
+    return hearth_pg_script(&run->pg, "COMMIT", NULL, err);
+}
+
+static enum hearth_status return_tables(struct scale_out *run, size_t *ret_n,
+                                        struct hearth_err *err)
+{
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(DATA_TABLES); i++) {
+        bool is_there = false;
+        HEARTH_TRY(is_distributed(run, DATA_TABLES[i], &is_there, err));
+        if (!is_there) {
+            continue;
+        }
+
+        int64_t n_rows = 0;
+        enum hearth_status status = return_in_transaction(run, DATA_TABLES[i], &n_rows, err);
+        hearth_pg_rollback(&run->pg); /* no effect after a commit */
+        HEARTH_TRY(status);
+        print_line(run, "%s: %" PRId64 " rows moved to the coordinator", DATA_TABLES[i], n_rows);
+        ++*ret_n;
+    }
+
+    return HEARTH_OK;
+}
+
 static enum hearth_status run_steps(struct scale_out *run, size_t *ret_n, struct hearth_err *err)
 {
     HEARTH_TRY(check_migrations(run, err));
     HEARTH_TRY(check_nodes(run, err));
     HEARTH_TRY(check_servers(run, err));
-    HEARTH_TRY(print_advice(run, err));
-    HEARTH_TRY(move_tables(run, ret_n, err));
+    if (run->what == HEARTH_SCALE_OUT_UNDO) {
+        HEARTH_TRY(return_tables(run, ret_n, err));
+    } else {
+        HEARTH_TRY(print_advice(run, err));
+        HEARTH_TRY(move_tables(run, ret_n, err));
+    }
 
     bool ignored;
 
-    return run->dry_run ? HEARTH_OK : hearth_layout_read(&run->pg, &ignored, err);
+    return run->what == HEARTH_SCALE_OUT_PLAN ? HEARTH_OK
+                                              : hearth_layout_read(&run->pg, &ignored, err);
 }
 
-enum hearth_status hearth_store_scale_out(const struct hearth_secret *url, bool dry_run,
+enum hearth_status hearth_store_scale_out(const struct hearth_secret *url,
+                                          enum hearth_scale_out what,
                                           hearth_store_scale_out_fn *on_line, void *arg,
                                           size_t *ret_n_tables, struct hearth_err *err)
 {
-    struct scale_out run = {.pg = {.url = url}, .dry_run = dry_run, .on_line = on_line, .arg = arg};
+    struct scale_out run = {.pg = {.url = url}, .what = what, .on_line = on_line, .arg = arg};
     assert(on_line != NULL);
 
     *ret_n_tables = 0;
