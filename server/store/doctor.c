@@ -177,7 +177,7 @@ static enum hearth_status check_connections(struct hearth_doctor *doctor, struct
 
     /* Housekeeping and the builder have one connection each. */
     const struct hearth_store_options *options = &doctor->store->options;
-    servers = servers < 1 ? 1 : servers;
+    doctor->n_servers = servers = servers < 1 ? 1 : servers;
     int64_t need = servers * ((int64_t)options->n_committers + options->max_readers + 2);
     hearth_doctor_report(
         doctor, "connections", need > room ? HEARTH_VERDICT_WRONG : HEARTH_VERDICT_OK,

@@ -21,6 +21,8 @@ struct hearth_doctor {
     struct hearth_pg *pg;
     struct hearth_check *checks; /* [HEARTH_DOCTOR_MAX_CHECKS] */
     size_t n_checks;
+    int64_t
+        n_servers; /* hearthd that were seen lately, at least 1; set by the check of connections */
 };
 
 enum {

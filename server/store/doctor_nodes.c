@@ -1,11 +1,14 @@
 /* doctor_nodes.c -- the doctor's rules for the nodes of Citus: docs/how-to/scale-out.md. */
 #include "doctor.h"
+#include "pg/store_state.h"
 
 #include <assert.h>
 #include <inttypes.h>
 
 /* A prepared transaction that is older was left: Citus ends others in seconds. */
 #define LEFT_S 60
+/* Connections that PostgreSQL keeps for superusers, if nobody has changed that. */
+#define RESERVED 3
 /* Smaller databases are not worth balancing. */
 #define BALANCED_BYTES (256 * HEARTH_MB)
 
@@ -17,6 +20,7 @@ enum node_rule {
     RULE_CACHED,
     RULE_RECOVER,
     RULE_MAX_PREPARED,
+    RULE_CONNECTIONS,
     RULE_WAL_LEVEL,
 };
 
@@ -42,9 +46,25 @@ static const struct {
      "after a failure, profiles stay invisible and roll-ups wait for so long: set it to 1s"},
     {RULE_MAX_PREPARED, "nodes: max_prepared_transactions", HEARTH_VERDICT_WRONG,
      "commits over several nodes fail when it is exhausted: set it to twice max_connections"},
+    {RULE_CONNECTIONS, "nodes: max_connections", HEARTH_VERDICT_ADVICE,
+     "a node that is full refuses connections, and answers then lack its services: raise "
+     "max_connections, lower --readers, or let --node-addresses name poolers"},
     {RULE_WAL_LEVEL, "nodes: wal_level", HEARTH_VERDICT_ADVICE,
      "shards can move only while pushes wait: set it to logical"},
 };
+
+/*
+ * The most connections that a node may get: those of all servers, of which some may have ended
+ * minutes ago, and one of Citus for each that they have to the coordinator, whose statements it may
+ * pass on.
+ */
+static int64_t needed_connections(const struct hearth_doctor *doctor)
+{
+    const struct hearth_store_options *options = &doctor->store->options;
+    int64_t n = (int64_t)options->n_committers + options->max_readers;
+
+    return doctor->n_servers * (n + 2 + (options->node_connections ? n : 0));
+}
 
 /* Return whether the node obeys, and what it has. Other rules than the first need an answer. */
 static bool obeys_node_rule(struct hearth_doctor *doctor, enum node_rule rule,
@@ -83,6 +103,11 @@ static bool obeys_node_rule(struct hearth_doctor *doctor, enum node_rule rule,
         *ret_found = hearth_arena_printf(arena, "%" PRId64 ", with %" PRId64 " connections",
                                          node->max_prepared, node->max_connections);
         return node->max_prepared >= node->max_connections;
+    case RULE_CONNECTIONS:
+        *ret_found = hearth_arena_printf(
+            arena, "%" PRId64 " hearthd can need %" PRId64 " of %" PRId64 " connections",
+            doctor->n_servers, needed_connections(doctor), node->max_connections - RESERVED);
+        return needed_connections(doctor) <= node->max_connections - RESERVED;
     case RULE_WAL_LEVEL:
         *ret_found = hearth_arena_printf(arena, HEARTH_STR_FMT, HEARTH_STR_ARG(node->wal_level));
         return hearth_str_eq_c(node->wal_level, "logical");
