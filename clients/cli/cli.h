@@ -164,7 +164,7 @@ struct cli {
     bool no_headers, no_pager;
     bool has_limit;
     bool explain;                                /* print the plan of the query, do not run it */
-    bool all, yes, dry_run;                      /* options of admin */
+    bool all, yes, dry_run, sample;              /* options of admin */
     bool interactive, no_interactive;            /* options of flame */
     bool wait;                                   /* uploads: until the file is parsed */
     const char *owner, *description, *profiling; /* of an application */

@@ -48,7 +48,15 @@ class Citus(unittest.TestCase):
         server = Server(*BUSY, database_url=self.nodes.url())
         self.assertEqual(scale_out(self.nodes.url())[::2],
                          (1, "hearthd: hearthd is running on this database; stop every server first\n"))
+        self.sampled = self.sample(server)
         server.stop()
+
+    def sample(self, server):
+        """The digest of answers that an operator compares before and after."""
+        done = hearth(server, "admin", "scale-out", "--sample", "--from", str(self.start // 1000), "--to", str(self.end // 1000))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout + done.stderr, r"sample: [1-9]\d* of \d+ flame graphs of a service and type, digest [0-9a-f]{32}\n")
+        return (done.stdout + done.stderr).split("sample: ")[1]
 
     def plan(self):
         code, out, err = scale_out(self.nodes.url(), "--dry-run")
@@ -228,6 +236,7 @@ class Citus(unittest.TestCase):
         self.kill_in_the_middle()
         self.finish()
         servers = [Server(*BUSY, database_url=one.url()) for one in (self.plain, self.nodes)]
+        self.assertEqual(self.sample(servers[1]), self.sampled)
         self.compare(servers)
         for server in servers:
             self.work(server)

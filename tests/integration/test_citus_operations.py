@@ -11,12 +11,12 @@ import threading
 import time
 import unittest
 
-import grpc
+import prometheus
 import schema_dump
 from citus_nodes import CITUS, DATA, WHY_NOT, Nodes, scale_out
 from pprof import Profile
 from questions import CPU, QUERIER
-from server import HEARTH, Cluster, Server, eventually, in_threads, note, now_ms, server_environment, sql
+from server import HEARTH, Cluster, RpcError, Server, eventually, in_threads, note, now_ms, server_environment, sql
 
 MINUTE = 60_000
 MOVE_MINUTES = int(os.environ.get("HEARTH_CITUS_MOVE_MINUTES", "0"))  # a shard moves in each of them
@@ -53,6 +53,26 @@ class OnePostgresql(unittest.TestCase):
         plan = hearth(server, "--dry-run")
         self.assertIn("the database lacks the extension citus", plan)
         self.assertIn("  hearthd scale-out --database-url URL\n", plan)
+        server.stop()
+
+
+    def test_the_digest_of_a_sample_of_answers_is_the_same_until_a_profile_comes(self):
+        server = Server()
+        at = now_ms() - 30 * MINUTE
+        for k in range(3):
+            server.push(cpu_of(at, k + 1), {"__name__": "process_cpu", "service_name": "sample-%d" % k})
+        first = hearth(server, "--sample")
+        self.assertRegex(first, r"sample: 3 of 3 flame graphs of a service and type, digest [0-9a-f]{32}\n")
+        again = first.split("hearth admin scale-out ")[1].splitlines()[0].split()
+
+        def digest(*option):
+            return hearth(server, *option).split("digest ")[1][:32]
+
+        same = digest(*again)
+        self.assertIn(same, first)
+        server.push(cpu_of(at, 1), {"__name__": "process_cpu", "service_name": "sample-2"})
+        self.assertNotEqual(digest(*again), same)
+        self.assertEqual(digest("--dry-run", *again), digest(*again))
         server.stop()
 
 
@@ -108,7 +128,9 @@ class CitusOperations(unittest.TestCase):
     def test_the_doctor_knows_the_nodes_and_one_that_is_down_and_a_commit_that_was_left_prepared(self):
         server = Server(*schema_dump.QUICK, database_url=self.nodes.url())
         found = self.checks(server)
-        self.assertEqual({check["verdict"] for check in found.values()}, {"VERDICT_OK"}, found)
+        # Servers of tests before may still count as running.
+        others = [check["verdict"] for name, check in found.items() if name != "nodes: max_connections"]
+        self.assertEqual(set(others), {"VERDICT_OK"}, found)
         n = len(self.nodes.workers) + 1
         self.assertEqual(found["nodes"]["found"], "answers (%d nodes)" % n)
         self.assertIn("13 of 13 data tables are distributed", found["citus"]["found"])
@@ -120,6 +142,14 @@ class CitusOperations(unittest.TestCase):
         self.assertTrue(holding and all(int(node.get("bytes", 0)) > 0 for node in holding), nodes)
         self.assertIn("13 of 13 tables are distributed", hearth(server))
         self.assertIn("all tables that grow are distributed", hearth(server, "--dry-run"))
+
+        # 100 connections are too few for a server with 60 readers.
+        self.assertRegex(found["nodes: max_connections"]["found"], r"hearthd can need \d+ of 97 connections \(%d nodes\)" % n)
+        many = Server("--readers", "60", "--builder=false", database_url=self.nodes.url())
+        full = self.checks(many)["nodes: max_connections"]
+        self.assertEqual(full["verdict"], "VERDICT_ADVICE", full)
+        self.assertRegex(full["found"], r"hearthd can need \d{3} of 97 connections \(%d of %d nodes\)" % (n, n))
+        many.stop()
 
         worker = self.nodes.workers[0]
         sql(worker.url(), "BEGIN; CREATE TABLE public.left_behind (); PREPARE TRANSACTION 'citus_99_2_2_2'")
@@ -150,7 +180,35 @@ class CitusOperations(unittest.TestCase):
         self.assertAlmostEqual(sum(bytes.values()) / on_nodes, 1, delta=0.2, msg="the coordinator has empty tables, too")
         server.stop()
 
-    def test_the_way_back_is_a_dump_for_one_postgresql_or_undistribute_table(self):
+    def test_a_quota_of_disk_trips_by_the_bytes_on_the_nodes_and_not_before(self):
+        server = Server("--builder=false", database_url=self.nodes.url())
+        server.push(cpu_of(now_ms(), 1), {"__name__": "process_cpu", "service_name": "quota"})
+        server.stop()
+        sizes = "SELECT (SELECT sum(size) FROM citus_shard_sizes()), (SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE"
+        sizes += " relnamespace = 'hearth_data'::regnamespace AND relkind IN ('r', 'p'))"
+        on_nodes, on_coordinator = (int(cell) for cell in self.nodes.sql(sizes)[0])
+        self.assertGreater(on_nodes, 0)
+
+        def state(quota):
+            """Whether a push is accepted when the first measurement has been made; and what /ready says."""
+            server = Server("--builder=false", "--max-disk-bytes", str(quota), database_url=self.nodes.url())
+            eventually(lambda: prometheus.value(server.metrics(), "hearth_disk_bytes") or None, 60, what="a measurement")
+            try:
+                server.push(cpu_of(now_ms(), 1), {"__name__": "process_cpu", "service_name": "quota"})
+                refused = ""
+            except RpcError as error:
+                refused = str(error)
+            ready = server.http("GET", "/ready")[2].decode()
+            server.stop()
+            return refused, ready
+
+        self.assertEqual(state(2 * (on_coordinator + on_nodes))[0], "")
+        # More than the coordinator has, so only the bytes on the nodes exceed it.
+        refused, ready = state(on_coordinator + on_nodes // 2)
+        self.assertIn("more than max-disk-bytes", refused)
+        self.assertIn("more than max-disk-bytes", ready)
+
+    def test_the_way_back_is_a_dump_for_one_postgresql_or_undo(self):
         """The last test in order of names: tables are not distributed after it."""
         server = Server(*schema_dump.QUICK, database_url=self.nodes.url())
         begin = now_ms()
@@ -163,6 +221,8 @@ class CitusOperations(unittest.TestCase):
         self.assertEqual(answer(server), 78)
         server.stop()
 
+        fresh = Cluster()
+        Server(database_url=fresh.url()).stop()
         one, dump = Cluster(template=False), os.path.join(self.nodes.coordinator.directory, "dump")
         subprocess.run(["pg_dump", "-Fc", "-n", "hearth", "-n", "hearth_data", "-f", dump, self.nodes.url()], check=True)
         subprocess.run(["pg_restore", "-d", one.url(), dump], check=True)
@@ -171,14 +231,27 @@ class CitusOperations(unittest.TestCase):
         server.stop()
         one.stop()
 
-        for table in DATA:
-            self.nodes.sql("SELECT undistribute_table('hearth_data.%s')" % table)
-        server = Server(*schema_dump.QUICK, database_url=self.nodes.url())
+        code, out, err = scale_out(self.nodes.url(), "--undo")
+        self.assertEqual((code, err), (0, ""), out)
+        self.assertEqual({line.split(":")[0] for line in out.splitlines() if " rows moved to the coordinator" in line}, set(DATA))
+        self.assertEqual(scale_out(self.nodes.url(), "--undo")[::2], (0, ""))
+        self.assertEqual(self.nodes.sql("SELECT count(*) FROM pg_dist_partition"), [["0"]])
+
+        # Tenants are separated by the same policies as in a new database, and rows need no identity.
+        for what in (
+            "SELECT tablename, policyname, permissive, roles, cmd, qual, with_check FROM pg_policies ORDER BY 1, 2",
+            "SELECT relname, relrowsecurity, relreplident FROM pg_class WHERE relnamespace = 'hearth_data'::regnamespace"
+            " AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY 1",
+        ):
+            self.assertEqual(self.nodes.sql(what), sql(fresh.url(), what))
+        self.assertEqual(self.nodes.sql("SELECT count(*) FROM pg_class WHERE relreplident = 'f'"), [["0"]])
+        server = Server(*schema_dump.QUICK, "--row-level-security", "require", database_url=self.nodes.url())
         self.assertEqual(answer(server), 78)
         server.push(cpu_of(begin, 22), {"__name__": "process_cpu", "service_name": "back"})
         self.assertEqual(answer(server), 100)
         self.assertIn("no table is distributed", hearth(server))
         server.stop()
+        fresh.stop()
 
     def rebalance(self):
         """Move shards to an empty third worker, and then one group of shards after the other there and back. Returns the number of moves."""
@@ -219,7 +292,7 @@ class CitusOperations(unittest.TestCase):
                     try:
                         server.push(cpu_of(at, k + 1), {"__name__": "process_cpu", "service_name": service}, id="%d-%d" % (thread, k))
                         break
-                    except grpc.RpcError:
+                    except RpcError:
                         refused[0] += 1
                 sums[thread][service] += k + 1
                 k += 1

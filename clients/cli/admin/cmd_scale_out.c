@@ -2,6 +2,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/pb/hearth/v1/layout.pb-c.h"
 
+#include "admin/scale_sample.h"
 #include "listing.h"
 
 #include <inttypes.h>
@@ -96,40 +97,58 @@ static void add_nodes_foot(struct cli_listing *list, const Hearth__V1__GetLayout
     }
 }
 
+static void add_layout(struct cli_listing *list, const Hearth__V1__GetLayoutResponse *layout)
+{
+    list->empty = "one PostgreSQL holds everything; --dry-run shows what would move to nodes";
+    for (size_t i = 0; i < layout->n_nodes; i++) {
+        add_node(list, layout->nodes[i]);
+    }
+    if (layout->n_nodes > 0) {
+        add_nodes_foot(list, layout);
+    }
+}
+
+static void add_plan(struct cli_listing *list, const Hearth__V1__GetLayoutResponse *layout)
+{
+    list->empty = "all tables that grow are distributed";
+    for (size_t i = 0; i < layout->n_tables; i++) {
+        if (!layout->tables[i]->distributed) {
+            add_table(list, layout->tables[i]);
+        }
+    }
+    if (layout->distributed_tables < (int64_t)layout->n_tables) {
+        add_plan_foot(list, layout);
+    }
+}
+
 enum cli_exit cli_admin_scale_out(struct cli *cli)
 {
     Hearth__V1__GetLayoutRequest request;
     Hearth__V1__GetLayoutResponse *answer = NULL;
+    struct hearth_buf sample;
 
+    hearth_buf_init(&sample, 0);
     hearth__v1__get_layout_request__init(&request);
     enum hearth_status status = cli_call(cli, "hearth.v1.AdminService/GetLayout", &request,
                                          &hearth__v1__get_layout_response__descriptor, &answer);
+    if (status == HEARTH_OK && cli->sample) {
+        status = cli_resolve_range(cli);
+        status = status == HEARTH_OK ? cli_sample_answers(cli, &sample) : status;
+    }
     if (status != HEARTH_OK) {
+        hearth_buf_release(&sample);
         return cli_fail(cli, status);
     }
 
     struct cli_listing list;
     cli_list_begin(cli, &list);
-    if (!cli->dry_run) {
-        list.empty = "one PostgreSQL holds everything; --dry-run shows what would move to nodes";
-        for (size_t i = 0; i < answer->n_nodes; i++) {
-            add_node(&list, answer->nodes[i]);
-        }
-        if (answer->n_nodes > 0) {
-            add_nodes_foot(&list, answer);
-        }
-        return cli_list_end(&list, &answer->base);
+    if (cli->dry_run) {
+        add_plan(&list, answer);
+    } else {
+        add_layout(&list, answer);
     }
-
-    list.empty = "all tables that grow are distributed";
-    for (size_t i = 0; i < answer->n_tables; i++) {
-        if (!answer->tables[i]->distributed) {
-            add_table(&list, answer->tables[i]);
-        }
-    }
-    if (answer->distributed_tables < (int64_t)answer->n_tables) {
-        add_plan_foot(&list, answer);
-    }
+    hearth_buf_str(&list.foot, hearth_buf_view(&sample));
+    hearth_buf_release(&sample);
 
     return cli_list_end(&list, &answer->base);
 }
