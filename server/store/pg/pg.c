@@ -253,6 +253,21 @@ static void drain_results(struct hearth_pg *pg, const struct patience *patience)
     }
 }
 
+/*
+ * Citus has lost a node in the midst of a command, and says so with codes of other errors. The
+ * transaction is aborted, and may be repeated. Its texts are not translated.
+ */
+static bool is_lost_node(const PGresult *result, const char *code)
+{
+    const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    const char *context = PQresultErrorField(result, PG_DIAG_CONTEXT);
+
+    return (strcmp(code, "58030") == 0 && message != NULL &&
+            strncmp(message, "failed to COPY to shard ", 24) == 0) ||
+           (strcmp(code, "XX000") == 0 && context != NULL &&
+            strstr(context, "while executing command on ") != NULL);
+}
+
 /* Make an error of a failed result and clear it; discard the remaining results of the message. */
 static enum hearth_status fail_result(struct hearth_pg *pg, const struct patience *patience,
                                       PGresult *result, enum hearth_pg_fault *ret_fault,
@@ -267,6 +282,7 @@ static enum hearth_status fail_result(struct hearth_pg *pg, const struct patienc
 
     (void)snprintf(code, sizeof code, "%s", sqlstate);
     hearth_pg_flatten(PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY), text);
+    bool is_passing = is_lost_node(result, code);
     PQclear(result);
     hearth_metric_add_label(HEARTH_M_PG_ERRORS, hearth_str_n(code, strnlen(code, 2)), 1);
 
@@ -277,7 +293,7 @@ static enum hearth_status fail_result(struct hearth_pg *pg, const struct patienc
     }
 
     /* Classify the error; a FATAL error has closed the connection. */
-    enum hearth_pg_fault fault = hearth_pg_classify(code);
+    enum hearth_pg_fault fault = is_passing ? HEARTH_PG_FAULT_RETRY : hearth_pg_classify(code);
     drain_results(pg, patience);
     bool is_open = pg->conn != NULL && PQstatus(pg->conn) == CONNECTION_OK;
     fault = is_open ? fault : HEARTH_PG_FAULT_CONNECTION;

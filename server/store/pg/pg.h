@@ -66,7 +66,10 @@ enum hearth_pg_fault {
     HEARTH_PG_FAULT_NONE,
     /* 08, 57P, 25006, 25P03 or a broken socket: outcome of a COMMIT unknown; conn NULL */
     HEARTH_PG_FAULT_CONNECTION,
-    /* 40 (serialization, deadlock), 53 (resources) except 53100, 55P03, 55006 */
+    /*
+     * 40 (serialization, deadlock), 53 (resources) except 53100, 55P03, 55006; or Citus lost a node
+     * in the midst of a command
+     */
     HEARTH_PG_FAULT_RETRY,
     HEARTH_PG_FAULT_UNIQUE,        /* 23505 */
     HEARTH_PG_FAULT_DISK_FULL,     /* 53100 */

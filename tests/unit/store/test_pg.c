@@ -104,6 +104,42 @@ static void a_connection_that_ends_is_told_from_one_that_postgresql_has_lost(voi
     }
 }
 
+static void a_command_of_citus_that_lost_its_node_may_be_repeated(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sql;
+        enum hearth_pg_fault fault;
+    } cases[] = {
+        {"DO $$ BEGIN RAISE 'failed to COPY to shard 7 on db:5432' USING ERRCODE = '58030'; END $$",
+         HEARTH_PG_FAULT_RETRY},
+        {"DO $$ BEGIN RAISE 'could not read a block' USING ERRCODE = '58030'; END $$",
+         HEARTH_PG_FAULT_OTHER},
+        {"SELECT \"while executing command on db:5432\"()", HEARTH_PG_FAULT_RETRY},
+        {"DO $$ BEGIN RAISE 'a bug' USING ERRCODE = 'XX000'; END $$", HEARTH_PG_FAULT_OTHER},
+    };
+    struct hearth_pg pg = connect_pg();
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    /* A function of this name is in the context of its error, as the node is in Citus'. */
+    assert_int_equal(
+        hearth_pg_exec(&pg,
+                       "CREATE FUNCTION \"while executing command on db:5432\"() RETURNS void"
+                       " LANGUAGE plpgsql AS $$ BEGIN RAISE 'server closed the connection"
+                       " unexpectedly' USING ERRCODE = 'XX000'; END $$",
+                       NULL, NULL, NULL, NULL, &err),
+        HEARTH_OK);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
+        assert_int_not_equal(hearth_pg_exec(&pg, cases[i].sql, NULL, NULL, NULL, &fault, &err),
+                             HEARTH_OK);
+        assert_int_equal(fault, cases[i].fault);
+        assert_true(hearth_pg_usable(&pg));
+    }
+
+    hearth_pg_close(&pg);
+}
+
 static void a_full_disk_is_named(void **state)
 {
     (void)state;
@@ -389,6 +425,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_are_classified_by_sqlstate),
         cmocka_unit_test(a_connection_that_ends_is_told_from_one_that_postgresql_has_lost),
+        cmocka_unit_test(a_command_of_citus_that_lost_its_node_may_be_repeated),
         cmocka_unit_test(a_full_disk_is_named),
         cmocka_unit_test(values_go_out_and_come_back),
         cmocka_unit_test(rows_are_copied_in_binary),
