@@ -49,14 +49,18 @@ static enum answer judge_failure(const struct look *look, enum hearth_status sta
  * A new connection is the question: one of the pool may be busy, and to give up a statement on it
  * means to connect once more, without a time-out.
  */
-static enum answer ask_node(const struct look *look, const struct hearth_node_view *view)
+static enum answer ask_node(const struct look *look, const struct hearth_node_view *view,
+                            struct hearth_err *ret_why)
 {
     struct hearth_cancel patience;
     init_patience(&patience, look, ASK_NODE_NS);
     struct hearth_pg pg = {
         .url = hearth_nodes_url(look->nodes), .address = view->address, .cancel = &patience};
-    enum hearth_status status = hearth_pg_connect(&pg, 2 * ASK_NODE_NS / HEARTH_NS_PER_MS, NULL);
+    enum hearth_status status = hearth_pg_connect(&pg, 2 * ASK_NODE_NS / HEARTH_NS_PER_MS, ret_why);
     hearth_pg_close(&pg);
+    if (status == HEARTH_DEADLINE_EXCEEDED) {
+        (void)HEARTH_FAIL(ret_why, status, "it is silent");
+    }
 
     return status == HEARTH_OK ? ANSWER_YES : judge_failure(look, status);
 }
@@ -112,7 +116,8 @@ static enum answer ask_coordinator(const struct look *look, const struct hearth_
 
 static void look_at(const struct look *look, unsigned node, const struct hearth_node_view *view)
 {
-    enum answer answer = ask_node(look, view);
+    struct hearth_err why = HEARTH_ERR_INIT;
+    enum answer answer = ask_node(look, view, &why);
     if (answer == ANSWER_NO) {
         hearth_nodes_suspect(look->nodes);
         answer = ask_coordinator(look, &view->known);
@@ -120,14 +125,14 @@ static void look_at(const struct look *look, unsigned node, const struct hearth_
 
     bool is_lost = answer == ANSWER_NO;
     if (answer == ANSWER_UNKNOWN ||
-        !hearth_node_set_lost(look->nodes, node, view->address, is_lost)) {
+        !hearth_node_set_lost(look->nodes, node, view->address, is_lost ? why.msg : NULL)) {
         return;
     }
 
-    HEARTH_LOG(is_lost ? HEARTH_LOG_WARN : HEARTH_LOG_INFO, "store",
-               is_lost ? "a node does not answer: queries leave out its services"
-                       : "a node answers again",
-               "host", view->known.host, "port", view->known.port, NULL);
+    HEARTH_LOG(
+        is_lost ? HEARTH_LOG_WARN : HEARTH_LOG_INFO, "store",
+        is_lost ? "a node does not answer: queries leave out its services" : "a node answers again",
+        "host", view->known.host, "port", view->known.port, "reason", is_lost ? why.msg : "", NULL);
 }
 
 void hearth_nodes_watch(struct hearth_store *store, struct hearth_pg *pg, int64_t *next_mono_ns)
@@ -154,21 +159,16 @@ void hearth_nodes_watch(struct hearth_store *store, struct hearth_pg *pg, int64_
 
 void hearth_nodes_explain_lost(struct hearth_nodes *nodes, char out[256])
 {
-    struct hearth_node_view views[HEARTH_MAX_NODES + 1];
-    unsigned last = hearth_nodes_list(nodes, views), n = 0, first = 0;
+    struct hearth_pg_address known;
+    char why[HEARTH_NODE_WHY_BYTES], more[32] = "";
+    unsigned n = hearth_nodes_find_lost(nodes, &known, why);
 
-    for (unsigned i = 1; i <= last; i++) {
-        first = views[i].is_lost && n == 0 ? i : first;
-        n += views[i].is_lost;
+    if (n > 1) {
+        (void)snprintf(more, sizeof more, " (and %u more)", n - 1);
     }
-
     if (n > 0) {
-        char more[32] = "";
-        if (n > 1) {
-            (void)snprintf(more, sizeof more, " (and %u more)", n - 1);
-        }
-        (void)snprintf(out, 256, "the node %.160s:%s%s does not answer: queries lack its services",
-                       views[first].known.host, views[first].known.port, more);
+        (void)snprintf(out, 256, "queries lack the services of the node %.60s:%s%s: %s", known.host,
+                       known.port, more, why);
     }
 }
 

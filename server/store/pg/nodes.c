@@ -27,8 +27,9 @@ struct node_address {
 struct node {
     int32_t group; /* Citus' number of a primary and its standbys */
     const struct hearth_pg_address *address;
-    struct hearth_pg_address known; /* Citus' own name of it */
-    bool is_lost;                   /* it does not answer */
+    struct hearth_pg_address known;  /* Citus' own name of it */
+    bool is_lost;                    /* it does not answer, */
+    char why[HEARTH_NODE_WHY_BYTES]; /* for this reason */
     struct hearth_pool *pool;
 };
 
@@ -385,16 +386,38 @@ unsigned hearth_nodes_list(struct hearth_nodes *nodes,
 }
 
 bool hearth_node_set_lost(struct hearth_nodes *nodes, unsigned node,
-                          const struct hearth_pg_address *address, bool is_lost)
+                          const struct hearth_pg_address *address, const char *why)
 {
     assert(node >= 1 && node <= HEARTH_MAX_NODES);
 
     hearth_mutex_lock(&nodes->lock);
-    bool is_new =
-        nodes->nodes[node].address == address && set_lost(nodes, &nodes->nodes[node], is_lost);
+    struct node *own = &nodes->nodes[node];
+    bool is_new = own->address == address && set_lost(nodes, own, why != NULL);
+    if (own->is_lost && why != NULL) {
+        (void)snprintf(own->why, sizeof own->why, "%s", why);
+    }
     hearth_mutex_unlock(&nodes->lock);
 
     return is_new;
+}
+
+unsigned hearth_nodes_find_lost(struct hearth_nodes *nodes, struct hearth_pg_address *ret_known,
+                                char why[HEARTH_NODE_WHY_BYTES])
+{
+    unsigned n = 0;
+
+    hearth_mutex_lock(&nodes->lock);
+    for (unsigned i = nodes->last; i >= 1; i--) {
+        const struct node *node = &nodes->nodes[i];
+        if (node->is_lost) {
+            *ret_known = node->known;
+            memcpy(why, node->why, sizeof node->why);
+            n++;
+        }
+    }
+    hearth_mutex_unlock(&nodes->lock);
+
+    return n;
 }
 
 bool hearth_nodes_have_lost(const struct hearth_nodes *nodes)

@@ -71,9 +71,17 @@ const struct hearth_secret *hearth_nodes_url(const struct hearth_nodes *nodes);
 unsigned hearth_nodes_list(struct hearth_nodes *nodes,
                            struct hearth_node_view ret[HEARTH_MAX_NODES + 1]);
 
-/* Set whether a node is lost, unless it has another address by now. Returns whether that is new. */
+#define HEARTH_NODE_WHY_BYTES 112
+
+/*
+ * Set why a node is lost, or with NULL that it is not, unless it has another address by now.
+ * Returns whether it is lost now and was not before, or the other way round.
+ */
 bool hearth_node_set_lost(struct hearth_nodes *nodes, unsigned node,
-                          const struct hearth_pg_address *address, bool is_lost);
+                          const struct hearth_pg_address *address, const char *why);
+/* Return how many nodes are lost, and write which is the first and why, if there are any. */
+unsigned hearth_nodes_find_lost(struct hearth_nodes *nodes, struct hearth_pg_address *ret_known,
+                                char why[HEARTH_NODE_WHY_BYTES]);
 bool hearth_nodes_have_lost(const struct hearth_nodes *nodes);
 
 /*
