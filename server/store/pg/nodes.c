@@ -31,6 +31,7 @@ struct node {
     bool is_lost;                    /* it does not answer, */
     char why[HEARTH_NODE_WHY_BYTES]; /* for this reason */
     struct hearth_pool *pool;
+    char away[160]; /* why commits do not reach it; empty: they do, or none was tried */
 };
 
 struct hearth_nodes {
@@ -46,6 +47,7 @@ struct hearth_nodes {
     struct node_address *addresses;
     struct hearth_node_range *ranges;
     size_t n_ranges;
+    uint64_t version;     /* of the ranges */
     int64_t read_mono_ns; /* when the map was read last, or was tried; 0: never */
     bool is_suspected, is_full;
     bool is_looking; /* a thread looks at nodes */
@@ -271,11 +273,15 @@ static bool are_ranges_same(const struct hearth_nodes *nodes,
     return is_same;
 }
 
-/* Replace the map. Owns the ranges. */
-static enum hearth_status take_shards(struct hearth_nodes *nodes,
-                                      const struct hearth_node_shard *shards, size_t n,
-                                      struct hearth_node_range *ranges, struct hearth_err *err)
+enum hearth_status hearth_nodes_take(struct hearth_nodes *nodes,
+                                     const struct hearth_node_shard *shards, size_t n,
+                                     struct hearth_err *err)
 {
+    struct hearth_node_range *ranges = hearth_mem_calloc(n + 1, sizeof ranges[0]);
+    if (ranges == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the map of nodes");
+    }
+
     hearth_mutex_lock(&nodes->lock);
     enum hearth_status status = place_shards(nodes, shards, n, ranges, err);
     struct hearth_node_range *unused = ranges;
@@ -283,11 +289,29 @@ static enum hearth_status take_shards(struct hearth_nodes *nodes,
         unused = nodes->ranges;
         nodes->ranges = ranges;
         nodes->n_ranges = n;
+        nodes->version++;
     }
     hearth_mutex_unlock(&nodes->lock);
     hearth_mem_free(unused);
 
     return status;
+}
+
+/* Whether Citus places services as hearthd computes. */
+static enum hearth_status check_places(struct hearth_pg *pg, struct hearth_arena *arena,
+                                       const struct hearth_node_shard *shards, size_t n,
+                                       struct hearth_err *err)
+{
+    struct hearth_node_range *ranges = hearth_arena_calloc(arena, n + 1, sizeof ranges[0]);
+    if (ranges == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+
+    for (size_t i = 0; i < n; i++) {
+        ranges[i].first_hash = shards[i].first_hash;
+    }
+
+    return hearth_node_shards_check(pg, arena, ranges, n, err);
 }
 
 static enum hearth_status read_map(struct hearth_nodes *nodes, struct hearth_pg *pg,
@@ -297,25 +321,12 @@ static enum hearth_status read_map(struct hearth_nodes *nodes, struct hearth_pg 
     size_t n = 0;
     HEARTH_TRY(hearth_node_shards_read(pg, arena, &shards, &n, err));
 
-    struct hearth_node_range *ranges = hearth_mem_calloc(n + 1, sizeof ranges[0]);
-    if (ranges == NULL) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the map of nodes");
+    if (!nodes->is_checked) {
+        HEARTH_TRY(check_places(pg, arena, shards, n, err));
+        nodes->is_checked = true;
     }
 
-    for (size_t i = 0; i < n; i++) {
-        ranges[i].first_hash = shards[i].first_hash;
-    }
-
-    enum hearth_status status =
-        nodes->is_checked ? HEARTH_OK : hearth_node_shards_check(pg, arena, ranges, n, err);
-    if (status != HEARTH_OK) {
-        hearth_mem_free(ranges);
-        return status;
-    }
-
-    nodes->is_checked = true;
-
-    return take_shards(nodes, shards, n, ranges, err);
+    return hearth_nodes_take(nodes, shards, n, err);
 }
 
 enum hearth_status hearth_nodes_refresh(struct hearth_nodes *nodes, struct hearth_pg *pg,
@@ -362,6 +373,98 @@ struct hearth_pool *hearth_node_pool(struct hearth_nodes *nodes, unsigned node)
     assert(pool != NULL);
 
     return pool;
+}
+
+const struct hearth_pg_address *hearth_node_address(struct hearth_nodes *nodes, unsigned node)
+{
+    assert(node >= 1 && node <= HEARTH_MAX_NODES);
+
+    hearth_mutex_lock(&nodes->lock);
+    const struct hearth_pg_address *address = nodes->nodes[node].address;
+    hearth_mutex_unlock(&nodes->lock);
+
+    return address;
+}
+
+/* ---- commits ---- */
+
+uint64_t hearth_nodes_version(struct hearth_nodes *nodes)
+{
+    hearth_mutex_lock(&nodes->lock);
+    uint64_t version = nodes->version;
+    hearth_mutex_unlock(&nodes->lock);
+
+    return version;
+}
+
+enum hearth_status hearth_nodes_ranges(struct hearth_nodes *nodes,
+                                       struct hearth_node_range **ret_ranges, size_t *ret_n,
+                                       uint64_t *ret_version, struct hearth_err *err)
+{
+    hearth_mutex_lock(&nodes->lock);
+    size_t n = nodes->n_ranges;
+    struct hearth_node_range *ranges = hearth_mem_calloc(n + 1, sizeof ranges[0]);
+    if (ranges != NULL && n > 0) {
+        memcpy(ranges, nodes->ranges, n * sizeof ranges[0]);
+    }
+    *ret_version = nodes->version;
+    hearth_mutex_unlock(&nodes->lock);
+    if (ranges == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the ranges of nodes");
+    }
+
+    *ret_ranges = ranges;
+    *ret_n = n;
+
+    return HEARTH_OK;
+}
+
+/* Set why commits do not reach a node; empty: they do. */
+static void note_node(struct hearth_nodes *nodes, unsigned number, const char *why)
+{
+    assert(number >= 1 && number <= HEARTH_MAX_NODES);
+
+    hearth_mutex_lock(&nodes->lock);
+    struct node *node = &nodes->nodes[number];
+    bool was_away = node->away[0] != '\0', is_away = why[0] != '\0';
+    struct hearth_pg_address address = {.host = "coordinator"};
+    address = node->address == NULL ? address : *node->address;
+    (void)snprintf(node->away, sizeof node->away, "%s", why);
+    nodes->is_suspected |= is_away;
+    hearth_mutex_unlock(&nodes->lock);
+
+    if (is_away && !was_away) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "store", "a node is away; profiles of its services wait",
+                   "node", hearth_log_i64(number), "host", address.host, "port", address.port,
+                   "reason", why, NULL);
+    } else if (was_away && !is_away) {
+        HEARTH_LOG(HEARTH_LOG_INFO, "store", "a node is back", "node", hearth_log_i64(number),
+                   "host", address.host, "port", address.port, NULL);
+    }
+}
+
+void hearth_node_note_away(struct hearth_nodes *nodes, unsigned node, const char *why)
+{
+    note_node(nodes, node, why[0] == '\0' ? "no reason given" : why);
+}
+
+void hearth_node_note_back(struct hearth_nodes *nodes, unsigned node)
+{
+    note_node(nodes, node, "");
+}
+
+void hearth_nodes_explain(struct hearth_nodes *nodes, char reason[256])
+{
+    reason[0] = '\0';
+    hearth_mutex_lock(&nodes->lock);
+    for (unsigned i = 1; i <= nodes->last && reason[0] == '\0'; i++) {
+        const struct node *node = &nodes->nodes[i];
+        if (node->away[0] != '\0' && node->address != NULL) {
+            (void)snprintf(reason, 256, "profiles of services on node %.40s:%s wait: %.150s",
+                           node->address->host, node->address->port, node->away);
+        }
+    }
+    hearth_mutex_unlock(&nodes->lock);
 }
 
 /* ---- nodes that are lost ---- */

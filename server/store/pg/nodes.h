@@ -24,6 +24,7 @@
 
 #include "pg/node_aliases.h"
 #include "pg/node_ranges.h"
+#include "pg/node_shards.h"
 #include "pg/pg.h"
 
 struct hearth_nodes;
@@ -49,11 +50,36 @@ hearth_nodes_refresh(struct hearth_nodes *nodes, struct hearth_pg *pg, struct he
 void hearth_nodes_suspect(struct hearth_nodes *nodes);
 bool hearth_nodes_are_due(struct hearth_nodes *nodes);
 
+/*
+ * Take over the shards that _refresh has read; sorted by hash. NO_MEMORY. Tests make a map by it.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_nodes_take(struct hearth_nodes *nodes,
+                                                       const struct hearth_node_shard *shards,
+                                                       size_t n, struct hearth_err *err);
+
+/* The number of the present map, from 1; 0: none was read yet. A map with other owners has a new one. */
+uint64_t hearth_nodes_version(struct hearth_nodes *nodes);
+/* Copy the ranges of the present map; the caller frees them with hearth_mem_free. NO_MEMORY. */
+HEARTH_MUST_CHECK enum hearth_status hearth_nodes_ranges(struct hearth_nodes *nodes,
+                                                         struct hearth_node_range **ret_ranges,
+                                                         size_t *ret_n, uint64_t *ret_version,
+                                                         struct hearth_err *err);
+
 /* The owner of a service in the present map. */
 unsigned hearth_node_of(struct hearth_nodes *nodes, int32_t service_id);
 
 /* Connections to node 1 or above, which was the owner of a service. */
 struct hearth_pool *hearth_node_pool(struct hearth_nodes *nodes, unsigned node);
+/* Its address, valid as long as `nodes`; NULL: it owns nothing now, and the coordinator is asked. */
+const struct hearth_pg_address *hearth_node_address(struct hearth_nodes *nodes, unsigned node);
+
+/*
+ * Record and log that commits cannot reach node 1 or above, or reach it again. _explain writes which
+ * node that is and why; an empty text: none.
+ */
+void hearth_node_note_away(struct hearth_nodes *nodes, unsigned node, const char *why);
+void hearth_node_note_back(struct hearth_nodes *nodes, unsigned node);
+void hearth_nodes_explain(struct hearth_nodes *nodes, char reason[256]);
 
 /* ---- nodes that are lost: node_health.h ---- */
 

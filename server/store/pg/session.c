@@ -9,6 +9,7 @@
 #include "pg/clocks.h"
 #include "pg/disk.h"
 #include "pg/node_health.h"
+#include "pg/nodes.h"
 #include "pg/pool.h"
 #include "pg/store_state.h"
 #include "pg/wall.h"
@@ -57,6 +58,10 @@ static void describe_problem(struct hearth_store *store, char reason[256])
 
     if (reason[0] == '\0' && hearth_store_has_lost_nodes(store)) {
         hearth_nodes_explain_lost(store->nodes, reason);
+    }
+
+    if (reason[0] == '\0' && store->nodes != NULL) {
+        hearth_nodes_explain(store->nodes, reason);
     }
 }
 
