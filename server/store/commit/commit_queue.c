@@ -121,7 +121,7 @@ static enum hearth_status check_queue_room(const struct hearth_committers *all,
 static struct hearth_committer *find_committer(struct hearth_committers *all,
                                                const struct hearth_push_item *item)
 {
-    return &all->committers[(uint32_t)item->service_id % all->n];
+    return all->committers[(uint32_t)item->service_id % all->n_each];
 }
 
 static void append_item(struct hearth_committer *committer, struct hearth_push_item *item)

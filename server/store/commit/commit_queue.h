@@ -11,6 +11,7 @@
 #include "hearth/store/store.h"
 
 #include "commit/commit_lanes.h"
+#include "pg/nodes.h"
 #include "pg/pg.h"
 
 /* The states of an item, guarded by the lock: in this order, FAILED or STORED at the end. */
@@ -24,6 +25,7 @@ enum hearth_item_stage {
 
 struct hearth_committer {
     struct hearth_committers *all;
+    unsigned number, node;
     pthread_t thread;
     pthread_cond_t wake;
     struct hearth_commit_lanes queue; /* under lock, like the next five */
@@ -32,7 +34,7 @@ struct hearth_committer {
     int64_t seq;            /* of the batch in flight; INT64_MAX: no batch */
     size_t n_withdrawn;     /* items of its batch that were withdrawn */
     bool is_exposed;        /* its batch is being sent, or may have been committed */
-    struct hearth_pg pg;    /* confined to its thread, like the next two */
+    struct hearth_pg pg;    /* to its node; confined to its thread, like the rest */
     int64_t backoff_ns;     /* pause before the next attempt */
     int64_t watermark_ns;   /* the highest watermark that its batches have read */
 };
@@ -47,8 +49,9 @@ struct hearth_committers {
     bool stopping;
     unsigned n_running;
     struct hearth_cancel abandon; /* set when the closing deadline has passed */
-    unsigned n;
-    struct hearth_committer committers[];
+    unsigned n_each;              /* committers of a node */
+    unsigned n;                   /* that were started: all of nodes 0 to some number */
+    struct hearth_committer *committers[];
 };
 
 /*

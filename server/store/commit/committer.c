@@ -1,10 +1,10 @@
 /*
  * committer.c -- group commit: the threads that store the queued profiles.
  *
- * A service belongs to committer service_id % n, so that one connection at a time writes its
- * dictionary chunks, in their order. A committer waits until the oldest item is linger_ns old or
- * commit_rows are queued, takes a batch, and stores it (settle.c). If the outcome calls for
- * smaller batches, it stores these before it takes the next one.
+ * A service belongs to committer service_id % n_each, so that one connection at a
+ * time writes its dictionary chunks, in their order. A committer waits until the oldest item is
+ * linger_ns old or commit_rows are queued, takes a batch, and stores it (settle.c). If the outcome
+ * calls for smaller batches, it stores these before it takes the next one.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
@@ -160,10 +160,10 @@ static bool wait_for_work(struct hearth_committer *committer)
 
     const struct hearth_store_options *options = &all->store->options;
     for (;;) {
+        if (committer->n_rows == 0 && all->stopping) {
+            return false;
+        }
         if (committer->n_rows == 0) {
-            if (all->stopping) {
-                return false;
-            }
             hearth_mutex_wait(&all->lock, &committer->wake);
             continue;
         }
@@ -207,52 +207,84 @@ static void *run_committer(void *arg)
     return NULL;
 }
 
+/* Make and start the next committer. */
+static enum hearth_status start_committer(struct hearth_committers *all, struct hearth_err *err)
+{
+    const struct hearth_store *store = all->store;
+    struct hearth_committer *committer = hearth_mem_zalloc(sizeof *committer);
+    if (committer == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a committer");
+    }
+
+    const struct hearth_pg to_primary = {.url = store->url,
+                                         .lineage = &all->store->lineage,
+                                         .cancel = &all->abandon,
+                                         .timeout_ms = store->options.statement_timeout_ms};
+    *committer = (struct hearth_committer){.all = all,
+                                           .number = all->n,
+                                           .node = all->n / all->n_each,
+                                           .seq = INT64_MAX,
+                                           .pg = to_primary};
+    hearth_cond_init(&committer->wake);
+    hearth_mutex_lock(&all->lock);
+    bool started = pthread_create(&committer->thread, NULL, run_committer, committer) == 0;
+    if (started) {
+        all->committers[all->n++] = committer;
+        all->n_running++;
+    }
+    hearth_mutex_unlock(&all->lock);
+    if (!started) {
+        (void)pthread_cond_destroy(&committer->wake);
+        hearth_mem_free(committer);
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start %u committer threads",
+                           all->n + 1);
+    }
+
+    char name[16];
+    (void)snprintf(name, sizeof name, "commit-%u", committer->number % 1000);
+    (void)pthread_setname_np(committer->thread, name);
+
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_committers_add(struct hearth_committers *all, unsigned n_nodes,
+                                         struct hearth_err *err)
+{
+    assert(n_nodes >= 1 && n_nodes <= HEARTH_MAX_NODES + 1);
+
+    enum hearth_status status = HEARTH_OK;
+    sigset_t everything, old; /* signals are for the main thread */
+    hearth_signals_to_block(&everything);
+    (void)pthread_sigmask(SIG_BLOCK, &everything, &old);
+    while (status == HEARTH_OK && all->n < n_nodes * all->n_each) {
+        status = start_committer(all, err);
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+
+    return status;
+}
+
 enum hearth_status hearth_committers_start(struct hearth_store *store,
                                            struct hearth_committers **ret_committers,
                                            struct hearth_err *err)
 {
-    unsigned n = store->options.n_committers;
-    struct hearth_committers *all = hearth_mem_zalloc(sizeof *all + n * sizeof all->committers[0]);
-
+    unsigned n_each = store->options.n_committers;
+    struct hearth_committers *all = hearth_mem_zalloc(
+        sizeof *all + (HEARTH_MAX_NODES + 1) * (size_t)n_each * sizeof(struct hearth_committer *));
     if (all == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the committers");
     }
 
     all->store = store;
+    all->n_each = n_each;
     all->next_seq = 1;
     hearth_cancel_init(&all->abandon, INT64_MAX);
     hearth_mutex_init(&all->lock, HEARTH_RANK_COMMITTER, "committer.lock");
     hearth_cond_init(&all->idle);
-    sigset_t everything, old; /* signals are for the main thread */
-    hearth_signals_to_block(&everything);
-    (void)pthread_sigmask(SIG_BLOCK, &everything, &old);
-    for (; all->n < n; all->n++) {
-        struct hearth_committer *committer = &all->committers[all->n];
-        *committer =
-            (struct hearth_committer){.all = all,
-                                      .seq = INT64_MAX,
-                                      .pg = {.url = store->url,
-                                             .lineage = &store->lineage,
-                                             .cancel = &all->abandon,
-                                             .timeout_ms = store->options.statement_timeout_ms}};
-        hearth_cond_init(&committer->wake);
-        hearth_mutex_lock(&all->lock);
-        bool started = pthread_create(&committer->thread, NULL, run_committer, committer) == 0;
-        all->n_running += started;
-        hearth_mutex_unlock(&all->lock);
-        if (!started) {
-            (void)pthread_cond_destroy(&committer->wake);
-            break;
-        }
-        char name[16];
-        (void)snprintf(name, sizeof name, "commit-%u", all->n % 1000);
-        (void)pthread_setname_np(committer->thread, name);
-    }
-
-    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (all->n < n) {
+    enum hearth_status status = hearth_committers_add(all, 1, err);
+    if (status != HEARTH_OK) {
         hearth_committers_stop(all, 0);
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start %u committer threads", n);
+        return status;
     }
 
     *ret_committers = all;
@@ -269,7 +301,7 @@ void hearth_committers_stop(struct hearth_committers *all, int64_t deadline_mono
     hearth_mutex_lock(&all->lock);
     all->stopping = true;
     for (unsigned i = 0; i < all->n; i++) {
-        (void)pthread_cond_broadcast(&all->committers[i].wake);
+        (void)pthread_cond_broadcast(&all->committers[i]->wake);
     }
 
     while (all->n_running > 0 && hearth_clock_mono_ns() < deadline_mono_ns) {
@@ -278,13 +310,16 @@ void hearth_committers_stop(struct hearth_committers *all, int64_t deadline_mono
 
     atomic_store(&all->abandon.cancelled, true);
     for (unsigned i = 0; i < all->n; i++) {
-        (void)pthread_cond_broadcast(&all->committers[i].wake);
+        (void)pthread_cond_broadcast(&all->committers[i]->wake);
     }
 
     hearth_mutex_unlock(&all->lock);
     for (unsigned i = 0; i < all->n; i++) {
-        (void)pthread_join(all->committers[i].thread, NULL);
-        (void)pthread_cond_destroy(&all->committers[i].wake);
+        (void)pthread_join(all->committers[i]->thread, NULL);
+    }
+    for (unsigned i = 0; i < all->n; i++) { /* the last one may signal the others */
+        (void)pthread_cond_destroy(&all->committers[i]->wake);
+        hearth_mem_free(all->committers[i]);
     }
 
     (void)pthread_cond_destroy(&all->idle);
@@ -297,7 +332,7 @@ int64_t hearth_committers_settled_below(struct hearth_committers *all)
     hearth_mutex_lock(&all->lock);
     int64_t below = all->next_seq;
     for (unsigned i = 0; i < all->n; i++) {
-        below = all->committers[i].seq < below ? all->committers[i].seq : below;
+        below = all->committers[i]->seq < below ? all->committers[i]->seq : below;
     }
     hearth_mutex_unlock(&all->lock);
     return below;

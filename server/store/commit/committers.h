@@ -1,7 +1,8 @@
 /*
  * committers.h -- the threads that commit batches (private to the store).
  *
- * Threads: safe; _start and _stop are for the thread that opens and closes the store.
+ * Threads: safe; _start, _add and _stop are for the thread that opens, keeps and closes the
+ * store.
  */
 #ifndef HEARTH_STORE_COMMITTERS_H
 #define HEARTH_STORE_COMMITTERS_H
@@ -15,6 +16,9 @@ int64_t hearth_committers_settled_below(struct hearth_committers *all);
 HEARTH_MUST_CHECK enum hearth_status
 hearth_committers_start(struct hearth_store *store, struct hearth_committers **ret_committers,
                         struct hearth_err *err);
+/* Start the committers of nodes 0 to n_nodes - 1, as far as they do not run yet. */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_committers_add(struct hearth_committers *all, unsigned n_nodes, struct hearth_err *err);
 void hearth_committers_stop(struct hearth_committers *all, int64_t deadline_mono_ns);
 
 #endif
