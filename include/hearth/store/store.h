@@ -280,8 +280,9 @@ struct hearth_push_item {
     struct hearth_push_item *prev, *next;
     int64_t queued_mono_ns;
     size_t n_bytes;
-    unsigned lane; /* of the commit queue */
-    int stage;     /* enum hearth_item_stage of the commit queue */
+    unsigned lane;      /* of the commit queue */
+    unsigned committer; /* its number */
+    int stage;          /* enum hearth_item_stage of the commit queue */
     bool is_withdrawn;
 };
 

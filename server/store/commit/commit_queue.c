@@ -13,6 +13,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/model/profile_id.h"
 
+#include "commit/commit_routes.h"
 #include "commit/ingest_dict.h"
 #include "pg/disk.h"
 #include "pg/session.h"
@@ -79,11 +80,37 @@ static enum hearth_status check_tenant_room(const struct hearth_committers *all,
 }
 
 /*
+ * The rows of a node that is down may not fill the whole queue. Its part is smaller than that of a
+ * tenant, so that a tenant's services on other nodes have room, too.
+ */
+static enum hearth_status check_node_room(const struct hearth_committers *all,
+                                          const struct hearth_push_item *item, unsigned node,
+                                          struct hearth_err *err)
+{
+    const struct hearth_store_options *options = &all->store->options;
+    size_t n_rows = all->node_rows[node], n_bytes = all->node_bytes[node];
+
+    if (all->n_routes == 0 || n_rows == 0) {
+        return HEARTH_OK;
+    }
+
+    bool fits_rows = n_rows + item->n_rows <= options->max_queue_rows / 2;
+
+    return fits_rows && n_bytes + item->n_bytes <= options->max_queue_bytes / 2
+               ? HEARTH_OK
+               : HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                             "half of the ingest queue (%s %zu) waits for the PostgreSQL node of "
+                             "the service; retry",
+                             fits_rows ? "max-queue-bytes" : "max-queue-rows",
+                             fits_rows ? options->max_queue_bytes : options->max_queue_rows);
+}
+
+/*
  * The caller holds the lock. An empty queue accepts an item of any size: otherwise a large item
  * could never be stored.
  */
 static enum hearth_status check_queue_room(const struct hearth_committers *all,
-                                           const struct hearth_push_item *item,
+                                           const struct hearth_push_item *item, unsigned node,
                                            struct hearth_err *err)
 {
     hearth_mutex_assert_held(&all->lock);
@@ -115,25 +142,50 @@ static enum hearth_status check_queue_room(const struct hearth_committers *all,
                            options->max_queue_bytes);
     }
 
+    HEARTH_TRY(check_node_room(all, item, node, err));
+
     return check_tenant_room(all, item, err);
 }
 
-static struct hearth_committer *find_committer(struct hearth_committers *all,
-                                               const struct hearth_push_item *item)
+void hearth_commit_queue_append(struct hearth_committer *committer, struct hearth_push_item *item)
 {
-    return all->committers[(uint32_t)item->service_id % all->n_each];
-}
+    struct hearth_committers *all = committer->all;
+    hearth_mutex_assert_held(&all->lock);
 
-static void append_item(struct hearth_committer *committer, struct hearth_push_item *item)
-{
-    hearth_mutex_assert_held(&committer->all->lock);
-
-    if (committer->n_rows == 0) {
+    if (committer->n_rows == 0 || item->queued_mono_ns < committer->oldest_mono_ns) {
         committer->oldest_mono_ns = item->queued_mono_ns;
     }
     item->stage = HEARTH_ITEM_QUEUED;
+    item->committer = committer->number;
     hearth_commit_lanes_append(&committer->queue, item);
     committer->n_rows += item->n_rows;
+    all->n_rows += item->n_rows;
+    all->n_bytes += item->n_bytes;
+    all->lane_rows[item->lane] += item->n_rows;
+    all->lane_bytes[item->lane] += item->n_bytes;
+    all->node_rows[committer->node] += item->n_rows;
+    all->node_bytes[committer->node] += item->n_bytes;
+}
+
+/* Count an item out that is queued or taken. The caller holds the lock. */
+static void count_out(struct hearth_committers *all, const struct hearth_push_item *item)
+{
+    hearth_mutex_assert_held(&all->lock);
+
+    unsigned node = all->committers[item->committer]->node;
+    all->n_rows -= item->n_rows;
+    all->n_bytes -= item->n_bytes;
+    all->lane_rows[item->lane] -= item->n_rows;
+    all->lane_bytes[item->lane] -= item->n_bytes;
+    all->node_rows[node] -= item->n_rows;
+    all->node_bytes[node] -= item->n_bytes;
+}
+
+void hearth_commit_queue_unlink(struct hearth_committer *committer, struct hearth_push_item *item)
+{
+    hearth_commit_lanes_unlink(&committer->queue, item);
+    committer->n_rows -= item->n_rows;
+    count_out(committer->all, item);
 }
 
 int64_t hearth_store_count_upload(struct hearth_store *store)
@@ -154,7 +206,6 @@ enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth
 
     /* Prepare the item. */
     struct hearth_committers *all = store->committers;
-    struct hearth_committer *committer = find_committer(all, item);
     item->n_bytes = count_item_bytes(item);
     item->lane = hearth_commit_lane_of(item->tenant);
     item->queued_mono_ns = hearth_clock_mono_ns();
@@ -165,14 +216,11 @@ enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth
 
     /* Queue it. */
     hearth_mutex_lock(&all->lock);
-    enum hearth_status status = check_queue_room(all, item, err);
+    struct hearth_committer *committer = hearth_commit_route(all, item->service_id);
+    enum hearth_status status = check_queue_room(all, item, committer->node, err);
     if (status == HEARTH_OK) {
         size_t before = committer->n_rows;
-        append_item(committer, item);
-        all->n_rows += item->n_rows;
-        all->n_bytes += item->n_bytes;
-        all->lane_rows[item->lane] += item->n_rows;
-        all->lane_bytes[item->lane] += item->n_bytes;
+        hearth_commit_queue_append(committer, item);
         publish_queue_sizes(all);
         /* Wake the committer for the first item, and when enough rows wait. */
         size_t enough = store->options.commit_rows;
@@ -196,6 +244,7 @@ size_t hearth_commit_queue_take(struct hearth_committer *committer,
 
     size_t n = 0, n_rows = 0, n_bytes = 0;
     committer->is_exposed = false; /* the previous batch is settled */
+    committer->is_busy = true;
     struct hearth_push_item *item;
     while (n < max && (item = hearth_commit_lanes_next(&committer->queue)) != NULL) {
         bool fits = n_rows + item->n_rows <= committer->all->store->options.max_batch_rows &&
@@ -217,17 +266,11 @@ size_t hearth_commit_queue_take(struct hearth_committer *committer,
     return n;
 }
 
-/* Count the item out. The caller holds the lock, and does not use the item under it any more. */
-static void count_item_out(struct hearth_committers *all, struct hearth_push_item *item,
-                           enum hearth_status status)
+/* The item is counted out. The caller holds the lock, and does not use it under the lock again. */
+static void end_item(struct hearth_committers *all, struct hearth_push_item *item,
+                     enum hearth_status status)
 {
-    hearth_mutex_assert_held(&all->lock);
-
     item->stage = status == HEARTH_OK ? HEARTH_ITEM_STORED : HEARTH_ITEM_FAILED;
-    all->n_rows -= item->n_rows;
-    all->n_bytes -= item->n_bytes;
-    all->lane_rows[item->lane] -= item->n_rows;
-    all->lane_bytes[item->lane] -= item->n_bytes;
     publish_queue_sizes(all);
 }
 
@@ -249,8 +292,9 @@ void hearth_commit_queue_finish(struct hearth_committers *all,
 {
     for (size_t i = 0; i < n; i++) {
         hearth_mutex_lock(&all->lock);
-        find_committer(all, items[i])->n_withdrawn -= items[i]->is_withdrawn;
-        count_item_out(all, items[i], status);
+        all->committers[items[i]->committer]->n_withdrawn -= items[i]->is_withdrawn;
+        count_out(all, items[i]);
+        end_item(all, items[i], status);
         hearth_mutex_unlock(&all->lock);
         end_queued_item(all, items[i], status, err);
     }
@@ -270,12 +314,10 @@ bool hearth_store_withdraw(struct hearth_store *store, struct hearth_push_item *
 
     /* Its committer is known once it was submitted. */
     if (was_queued) {
-        struct hearth_committer *committer = find_committer(all, item);
-        hearth_commit_lanes_unlink(&committer->queue, item);
-        committer->n_rows -= item->n_rows;
-        count_item_out(all, item, status);
+        hearth_commit_queue_unlink(all->committers[item->committer], item);
+        end_item(all, item, status);
     } else if (item->stage == HEARTH_ITEM_TAKEN) {
-        struct hearth_committer *committer = find_committer(all, item);
+        struct hearth_committer *committer = all->committers[item->committer];
         committer->n_withdrawn += !item->is_withdrawn;
         may_be_stored = committer->is_exposed;
     }

@@ -2,6 +2,11 @@
  * commit_queue.h -- the queues of the committers: adding, taking and withdrawing items (private to
  * the store).
  *
+ * Committers are numbered by node (pg/nodes.h) and service: those of node k have the numbers from
+ * k * n_each on. On one database all services are node 0's. An item keeps the number of its
+ * committer from its submission on; if the map of nodes changes while it waits, it moves to another
+ * (commit_routes.h).
+ *
  * Threads: one lock, "committer.lock", guards the queues of all committers.
  */
 #ifndef HEARTH_STORE_COMMIT_QUEUE_H
@@ -28,22 +33,32 @@ struct hearth_committer {
     unsigned number, node;
     pthread_t thread;
     pthread_cond_t wake;
-    struct hearth_commit_lanes queue; /* under lock, like the next five */
+    struct hearth_commit_lanes queue; /* under lock, like the next eight */
     size_t n_rows;
     int64_t oldest_mono_ns; /* not after the submission of the oldest item that waits */
     int64_t seq;            /* of the batch in flight; INT64_MAX: no batch */
     size_t n_withdrawn;     /* items of its batch that were withdrawn */
     bool is_exposed;        /* its batch is being sent, or may have been committed */
-    struct hearth_pg pg;    /* to its node; confined to its thread, like the rest */
-    int64_t backoff_ns;     /* pause before the next attempt */
-    int64_t watermark_ns;   /* the highest watermark that its batches have read */
+    bool is_busy;           /* has taken items that are not finished */
+    /* Nodes that have got services of its batch, and wait for its end; any_debts: if any do. */
+    bool debts[HEARTH_MAX_NODES + 1], any_debts;
+    struct hearth_pg pg;      /* to its node; confined to its thread, like the rest */
+    struct hearth_pg catalog; /* to the coordinator; used on node 1 and above only */
+    int64_t backoff_ns;       /* pause before the next attempt */
+    int64_t watermark_ns;     /* the highest watermark that its batches have read */
 };
 
 struct hearth_committers {
     struct hearth_store *store;
-    struct hearth_mutex lock; /* "committer.lock": guards queues, sums, seqs, stopping */
-    pthread_cond_t idle;      /* signalled when a committer thread ends */
-    size_t n_rows, n_bytes;   /* queued or in flight, of all committers */
+    struct hearth_mutex lock;         /* "committer.lock": guards queues, sums, seqs, stopping */
+    pthread_cond_t idle;              /* signalled when a committer thread ends */
+    struct hearth_nodes *nodes;       /* NULL: one database; set once */
+    struct hearth_node_range *routes; /* numbers of committers instead of nodes */
+    size_t n_routes;                  /* 0: node 0 has all services */
+    uint64_t map_version;             /* of `nodes`, which the routes are made of */
+    unsigned n_debtors;               /* committers that have debts */
+    size_t node_rows[HEARTH_MAX_NODES + 1], node_bytes[HEARTH_MAX_NODES + 1]; /* as lane_rows */
+    size_t n_rows, n_bytes; /* queued or in flight, of all committers */
     size_t lane_rows[HEARTH_COMMIT_LANES], lane_bytes[HEARTH_COMMIT_LANES]; /* the same by lane */
     int64_t next_seq;
     bool stopping;
@@ -53,6 +68,10 @@ struct hearth_committers {
     unsigned n;                   /* that were started: all of nodes 0 to some number */
     struct hearth_committer *committers[];
 };
+
+/* Under the lock: add an item to the queue, or remove one that waits; its rows are counted. */
+void hearth_commit_queue_append(struct hearth_committer *committer, struct hearth_push_item *item);
+void hearth_commit_queue_unlink(struct hearth_committer *committer, struct hearth_push_item *item);
 
 /*
  * Under the lock: unlink the next batch, at least one item of a queue that is not empty, then as

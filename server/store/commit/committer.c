@@ -1,7 +1,7 @@
 /*
  * committer.c -- group commit: the threads that store the queued profiles.
  *
- * A service belongs to committer service_id % n_each, so that one connection at a
+ * A service belongs to one committer of its node (commit_routes.h), so that one connection at a
  * time writes its dictionary chunks, in their order. A committer waits until the oldest item is
  * linger_ns old or commit_rows are queued, takes a batch, and stores it (settle.c). If the outcome
  * calls for smaller batches, it stores these before it takes the next one.
@@ -13,6 +13,7 @@
 
 #include "commit/batch.h"
 #include "commit/commit_queue.h"
+#include "commit/commit_routes.h"
 #include "commit/committers.h"
 #include "commit/ingest_dict.h"
 #include "commit/settle.h"
@@ -163,7 +164,7 @@ static bool wait_for_work(struct hearth_committer *committer)
         if (committer->n_rows == 0 && all->stopping) {
             return false;
         }
-        if (committer->n_rows == 0) {
+        if (committer->n_rows == 0 || hearth_commit_is_owed(committer)) {
             hearth_mutex_wait(&all->lock, &committer->wake);
             continue;
         }
@@ -196,12 +197,14 @@ static void *run_committer(void *arg)
         hearth_metric_add_label(HEARTH_M_INGEST_STAGE_NS, HEARTH_STR("commit"), now_ns - cpu_ns);
         cpu_ns = now_ns;
         hearth_mutex_lock(&all->lock);
+        hearth_commit_end_busy(committer);
     }
 
     all->n_running--;
     (void)pthread_cond_signal(&all->idle);
     hearth_mutex_unlock(&all->lock);
     hearth_pg_close(&committer->pg);
+    hearth_pg_close(&committer->catalog);
     hearth_mem_free(items);
 
     return NULL;
@@ -224,7 +227,8 @@ static enum hearth_status start_committer(struct hearth_committers *all, struct 
                                            .number = all->n,
                                            .node = all->n / all->n_each,
                                            .seq = INT64_MAX,
-                                           .pg = to_primary};
+                                           .pg = to_primary,
+                                           .catalog = to_primary};
     hearth_cond_init(&committer->wake);
     hearth_mutex_lock(&all->lock);
     bool started = pthread_create(&committer->thread, NULL, run_committer, committer) == 0;
@@ -324,6 +328,7 @@ void hearth_committers_stop(struct hearth_committers *all, int64_t deadline_mono
 
     (void)pthread_cond_destroy(&all->idle);
     hearth_mutex_destroy(&all->lock);
+    hearth_mem_free(all->routes);
     hearth_mem_free(all);
 }
 
