@@ -21,10 +21,6 @@
 
 #define LATE_TABLE "hearth_data.profile_late"
 
-#define SPAN_TABLE "hearth_data.span_fresh"
-
-#define ORIGINAL_TABLE "hearth_data.original"
-
 /* ---- dictionaries, ids and days ---- */
 
 static int order_i32(int32_t a, int32_t b)
@@ -287,12 +283,12 @@ static void write_script(struct hearth_batch *batch)
         }
     }
 
-    if (batch->n_spans > 0) {
-        write_copy(batch, SPAN_TABLE, HEARTH_SPAN_FRESH_COLUMNS);
+    if (batch->n_spans > 0 && batch->catalog == NULL) {
+        write_copy(batch, HEARTH_SPAN_FRESH_TABLE, HEARTH_SPAN_FRESH_COLUMNS);
     }
 
-    if (batch->n_originals > 0) {
-        write_copy(batch, ORIGINAL_TABLE, HEARTH_ORIGINAL_COLUMNS);
+    if (batch->n_originals > 0 && batch->catalog == NULL) {
+        write_copy(batch, HEARTH_ORIGINAL_TABLE, HEARTH_ORIGINAL_COLUMNS);
     }
 
     for (size_t i = 0; i < batch->n_days; i++) {
@@ -339,18 +335,21 @@ enum hearth_status hearth_batch_avoid_leaf(struct hearth_batch *batch, size_t da
 }
 
 enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
-                                       struct hearth_push_item *const *items, size_t n_items,
-                                       const struct hearth_store *store, int64_t seq, int64_t at_ns,
-                                       int64_t late_below_ns, struct hearth_err *err)
+                                       const struct hearth_batch_input *input,
+                                       struct hearth_err *err)
 {
+    struct hearth_push_item *const *items = input->items;
+    size_t n_items = input->n_items;
     assert(n_items > 0 && items != NULL);
 
     /* Allocate. */
-    *batch = (struct hearth_batch){.writer_id = store->batch_writer_id,
-                                   .seq = seq,
+    *batch = (struct hearth_batch){.writer_id = input->store->batch_writer_id,
+                                   .seq = input->seq,
+                                   .catalog = input->catalog,
+                                   .catalog_key = input->committer,
                                    .n_items = n_items,
-                                   .at_ns = at_ns,
-                                   .is_distributed = hearth_layout_is_distributed(store)};
+                                   .at_ns = input->at_ns,
+                                   .is_distributed = hearth_layout_is_distributed(input->store)};
     hearth_arena_init(&batch->arena, 0);
     hearth_buf_init(&batch->script, 0);
     batch->items = hearth_arena_calloc(&batch->arena, n_items, sizeof batch->items[0]);
@@ -369,7 +368,7 @@ enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
     for (size_t i = 0; i < n_items; i++) {
         assert(items[i]->n_rows > 0 && items[i]->dict != NULL);
         batch->items[i].item = items[i];
-        batch->with_late = batch->with_late || items[i]->ts_ns < late_below_ns;
+        batch->with_late = batch->with_late || items[i]->ts_ns < input->late_below_ns;
     }
 
     /* Encode the rows. */

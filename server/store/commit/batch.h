@@ -13,6 +13,10 @@
  * each COPY: two in the common case (one day, no new stacks, no ids of spans, no originals). Each
  * statement has its own snapshot.
  *
+ * On a node of distributed tables, span_fresh and original are not: they are tables of the
+ * catalogue. Before the first COPY ends, a transaction of their own stores their rows on the
+ * coordinator (batch_catalog.c).
+ *
  * Late. A profile before its service's watermark is stored in profile_late. The watermark must be
  * read under the ingest lock: the builder, which raises it, waits for all holders of the lock
  * (docs/decisions/0011-roll-ups.md). Only then late profiles are known, and the COPY of late rows
@@ -86,6 +90,13 @@ struct hearth_batch {
     struct hearth_batch_day *days;
     struct hearth_batch_spans *spans; /* sorted by service */
     size_t n_items, n_dicts, n_ids, n_days, n_spans;
+    struct hearth_pg *catalog; /* for a transaction of its own; NULL: the script writes all */
+    uint32_t catalog_key;      /* names the committer among those of the server */
+    /* Of the last attempt: whether it lost this connection during the transaction, and an error. */
+    bool catalog_lost;
+    enum hearth_status catalog_status;
+    enum hearth_pg_fault catalog_fault;
+    struct hearth_err catalog_err;
     size_t n_avoided;   /* days without a leaf */
     size_t n_originals; /* of items that are no twins */
     struct hearth_buf script;
@@ -110,15 +121,26 @@ enum {
     HEARTH_BATCH_WATERMARKS = 4,
 };
 
+/* What a batch is made of. */
+struct hearth_batch_input {
+    const struct hearth_store *store;
+    struct hearth_push_item *const *items; /* kept until the release */
+    size_t n_items;                        /* at least 1 */
+    int64_t seq;
+    int64_t at_ns;         /* the time of push ids */
+    int64_t late_below_ns; /* older profiles are probably late (a guess) */
+    /* For rows of the catalogue, if the batch is sent to a node; connected when it is needed. */
+    struct hearth_pg *catalog;
+    unsigned committer; /* its number: one transaction of the catalogue at a time */
+};
+
 /*
- * Encode n_items >= 1 items, which are kept until the release. at_ns: the time of push ids.
- * late_below_ns: older profiles are probably late (a guess). Cuts the dictionaries: all attempts
- * have the same chunks. NO_MEMORY. Release the batch in any case.
+ * Encode a batch. Cuts the dictionaries: all attempts have the same chunks. NO_MEMORY. Release the
+ * batch in any case.
  */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_batch_encode(struct hearth_batch *batch, struct hearth_push_item *const *items,
-                    size_t n_items, const struct hearth_store *store, int64_t seq, int64_t at_ns,
-                    int64_t late_below_ns, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
+                                                         const struct hearth_batch_input *input,
+                                                         struct hearth_err *err);
 /* Return the leaves that days[day] needs: bits of HEARTH_LEAF_... */
 unsigned hearth_batch_leaves(const struct hearth_batch *batch, size_t day);
 /*
@@ -165,6 +187,7 @@ HEARTH_MUST_CHECK enum hearth_status hearth_batch_add_late_copy(struct hearth_ba
                                                                 struct hearth_err *err);
 
 /* ---- batch_spans.c ---- */
+#define HEARTH_SPAN_FRESH_TABLE     "hearth_data.span_fresh"
 #define HEARTH_SPAN_FRESH_COLUMNS   "service_id, n_associations, associations"
 #define HEARTH_N_SPAN_FRESH_COLUMNS 3
 /* Set batch->spans. The twins are known. */
@@ -177,12 +200,25 @@ HEARTH_MUST_CHECK enum hearth_status hearth_batch_put_spans(const struct hearth_
 /* After a successful send: return the number of associations that were stored. */
 int64_t hearth_batch_associations(const struct hearth_batch *batch);
 
+/* ---- batch_catalog.c ---- */
+
+#define HEARTH_CATALOG_CONNECT_MS 5000
+/*
+ * Within an attempt, when repeated profiles are known, and before a COMMIT of the data can be sent:
+ * store the rows of the catalogue. Does nothing if the script writes them, or there are none.
+ * Returns whether the attempt goes on; otherwise batch->catalog_err says why not.
+ */
+HEARTH_MUST_CHECK bool hearth_batch_write_catalog(struct hearth_batch *batch);
+
 /* ---- batch_originals.c ---- */
+#define HEARTH_ORIGINAL_TABLE "hearth_data.original"
 #define HEARTH_ORIGINAL_COLUMNS \
     "service_id, writer_id, profile_no, part, ts, name, n_bytes, payload, client_tags"
 #define HEARTH_N_ORIGINAL_COLUMNS 9
 /* Return the number of items that have an original. The twins are known. */
 size_t hearth_batch_count_originals(const struct hearth_batch *batch);
+/* Whether the file of an item is stored; known once repeated profiles are. */
+bool hearth_batch_stores_original(const struct hearth_batch_item *entry);
 /* Put the rows of the COPY into original. */
 HEARTH_MUST_CHECK enum hearth_status hearth_batch_put_originals(const struct hearth_batch *batch,
                                                                 struct hearth_pg *pg,

@@ -16,6 +16,11 @@ static bool has_original(const struct hearth_batch_item *entry)
     return entry->item->original.bytes.n > 0 && !entry->twin;
 }
 
+bool hearth_batch_stores_original(const struct hearth_batch_item *entry)
+{
+    return has_original(entry) && !entry->repeated;
+}
+
 size_t hearth_batch_count_originals(const struct hearth_batch *batch)
 {
     size_t n = 0;
@@ -52,7 +57,7 @@ enum hearth_status hearth_batch_put_originals(const struct hearth_batch *batch,
     hearth_buf_init(&row, 0);
     for (size_t i = 0; i < batch->n_items && status == HEARTH_OK; i++) {
         const struct hearth_batch_item *entry = &batch->items[i];
-        if (!has_original(entry) || entry->repeated) {
+        if (!hearth_batch_stores_original(entry)) {
             continue;
         }
         hearth_buf_reset(&row);
@@ -78,7 +83,7 @@ void hearth_batch_meter_originals(const struct hearth_batch *batch)
 
     for (size_t i = 0; i < batch->n_items && batch->n_originals > 0; i++) {
         const struct hearth_batch_item *entry = &batch->items[i];
-        if (has_original(entry) && !entry->repeated) {
+        if (hearth_batch_stores_original(entry)) {
             n++;
             n_bytes += (int64_t)entry->item->original.bytes.n;
         }

@@ -131,11 +131,11 @@ static enum hearth_status put_copy(const struct hearth_batch *batch, size_t n, s
         }
     }
 
-    if (batch->n_spans > 0 && n-- == 0) {
+    if (batch->n_spans > 0 && batch->catalog == NULL && n-- == 0) {
         return hearth_batch_put_spans(batch, pg, ret_fault, err);
     }
 
-    if (batch->n_originals > 0 && n-- == 0) {
+    if (batch->n_originals > 0 && batch->catalog == NULL && n-- == 0) {
         return hearth_batch_put_originals(batch, pg, ret_fault, err);
     }
 
@@ -194,6 +194,10 @@ static enum hearth_status feed_copy(struct hearth_batch *batch, size_t n, struct
         return hearth_pg_copy_refuse(pg, "a partition is being dropped", ret_fault, err);
     }
 
+    if (n == 0 && !hearth_batch_write_catalog(batch)) {
+        return hearth_pg_copy_refuse(pg, "the catalogue was not written", ret_fault, err);
+    }
+
     assert(n < batch->n_copies);
     HEARTH_TRY(hearth_pg_copy_start(pg, ret_fault, err));
     HEARTH_TRY(put_copy(batch, n, pg, ret_fault, err));
@@ -245,6 +249,8 @@ static enum hearth_status send_script_once(struct hearth_batch *batch, struct he
 {
     bool committed = false;
     batch->n_results = hearth_batch_first_result(batch);
+    batch->catalog_status = HEARTH_OK;
+    batch->catalog_lost = false;
     enum hearth_status status = hearth_pg_script_send(pg, batch->script.p, ret_fault, err);
     if (status == HEARTH_OK) {
         status = run_batch_script(batch, pg, &committed, ret_fault, err);
@@ -265,6 +271,13 @@ static enum hearth_status send_script_once(struct hearth_batch *batch, struct he
     /* If the connection is still open, PostgreSQL has answered: an error rolled back. */
     if (pg->conn != NULL && batch->n_results >= HEARTH_BATCH_CLAIMED) {
         batch->in_doubt = false;
+    }
+
+    /* The attempt was given up because of the catalogue. */
+    if (pg->conn != NULL && batch->catalog_status != HEARTH_OK) {
+        *ret_fault = batch->catalog_fault;
+        *err = batch->catalog_err;
+        return batch->catalog_status;
     }
 
     return status;

@@ -105,9 +105,17 @@ static void store_items(struct hearth_committer *committer, struct hearth_push_i
     struct hearth_err err = HEARTH_ERR_INIT;
     struct hearth_batch batch;
     enum hearth_verdict verdict = HEARTH_VERDICT_FAILED;
-    enum hearth_status status =
-        hearth_batch_encode(&batch, items, n, all->store, take_seq(committer),
-                            hearth_clock_wall_ns(), committer->watermark_ns, &err);
+    const struct hearth_batch_input input = {
+        .store = all->store,
+        .items = items,
+        .n_items = n,
+        .seq = take_seq(committer),
+        .at_ns = hearth_clock_wall_ns(),
+        .late_below_ns = committer->watermark_ns,
+        .catalog = committer->node == 0 ? NULL : &committer->catalog,
+        .committer = committer->number,
+    };
+    enum hearth_status status = hearth_batch_encode(&batch, &input, &err);
 
     if (status != HEARTH_OK) {
         verdict = HEARTH_VERDICT_SPLIT;
