@@ -143,6 +143,10 @@ static enum hearth_status start_writers(struct hearth_store *store, struct heart
         HEARTH_TRY(hearth_committers_start(store, &store->committers, err));
     }
 
+    if (store->nodes != NULL) {
+        HEARTH_TRY(hearth_committers_follow(store->committers, store->nodes, err));
+    }
+
     if (store->trace_writer == NULL) {
         HEARTH_TRY(hearth_trace_writer_start(store, &store->trace_writer, err));
     }
@@ -365,6 +369,13 @@ static void follow_nodes(struct hearth_store *store, struct hearth_pg *pg, int64
         hearth_nodes_refresh(store->nodes, pg, &err) != HEARTH_OK) {
         HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "the map of nodes was not read", "reason", err.msg,
                    NULL);
+    }
+
+    /* Also after a failure: committers may not have followed the last map. */
+    if (store->committers != NULL &&
+        hearth_committers_follow(store->committers, store->nodes, &err) != HEARTH_OK) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "store", "commits do not follow the map of nodes", "reason",
+                   err.msg, NULL);
     }
 
     hearth_nodes_watch(store, pg, next_look_ns);

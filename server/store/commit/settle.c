@@ -4,7 +4,8 @@
  *   committed                           done(OK)
  *   23505 on ingest_batch, and an       the earlier attempt was committed: done(OK), once the
  *     attempt before was in doubt         synchronous standbys have it, if there are any
- *   connection lost, or "retry"         again: the same bytes and seq, after 10 to 640 ms
+ *   connection lost, or "retry"         again: the same bytes and seq, after 10 to 640 ms; also if
+ *                                         it is the connection to the catalogue
  *   4 connections lost                  a probe settles the attempts; not stored: as "other faults"
  *   no such partition                   create it, then again
  *   disk full                           done(RESOURCE_EXHAUSTED)
@@ -21,13 +22,15 @@
 #include "hearth/base/metrics.h"
 
 #include "commit/ingest_dict.h"
+#include "pg/lineage.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 
 #include <assert.h>
 
-#define CONNECT_TIMEOUT_MS  5000
+#define CONNECT_TIMEOUT_MS  HEARTH_CATALOG_CONNECT_MS
 #define BACKOFF_LAST_NS     (640 * HEARTH_NS_PER_MS)
 #define MAX_ANSWERED_TRIES  12 /* after errors that PostgreSQL says to retry: about 5 s */
 #define MAX_PARTITION_TRIES 3
@@ -51,6 +54,26 @@ bool hearth_committers_abandoned(struct hearth_committers *all)
     return atomic_load(&all->abandon.cancelled);
 }
 
+/* ---- leaves ---- */
+
+/*
+ * The connection on which tables are made; on a node, only the coordinator makes them. It is
+ * connected only if some leaves are not known.
+ */
+static enum hearth_status find_leaf_maker(struct hearth_committer *committer, unsigned leaves,
+                                          int32_t day, struct hearth_pg **ret,
+                                          struct hearth_err *err)
+{
+    struct hearth_pg *pg = committer->node == 0 ? &committer->pg : &committer->catalog;
+
+    *ret = pg;
+
+    return committer->node == 0 || hearth_pg_alive(pg) ||
+                   hearth_partitions_are_known(committer->all->store, leaves, day)
+               ? HEARTH_OK
+               : hearth_pg_connect(pg, CONNECT_TIMEOUT_MS, err);
+}
+
 /*
  * Create the leaves that the batch writes to on a day. While retention or compaction drops the leaf
  * of profiles, a new one cannot be created. Late profiles of the day do not need it.
@@ -60,27 +83,29 @@ static enum hearth_status ensure_batch_day(struct hearth_committer *committer,
                                            struct hearth_err *err)
 {
     struct hearth_store *store = committer->all->store;
+    struct hearth_pg *pg = NULL;
     int32_t day = batch->days[i].day;
     bool leaving = false;
 
     /* Try to have all leaves: the old one may be dropped by now. */
     HEARTH_TRY(hearth_batch_avoid_leaf(batch, i, false, err));
     unsigned leaves = hearth_batch_leaves(batch, i);
-    enum hearth_status status = hearth_partitions_ensure(store, &committer->pg, leaves, day, err);
+    HEARTH_TRY(find_leaf_maker(committer, leaves, day, &pg, err));
+    enum hearth_status status = hearth_partitions_ensure(store, pg, leaves, day, err);
     if (status != HEARTH_UNAVAILABLE || (leaves & HEARTH_LEAF_PROFILE) == 0 ||
-        !hearth_pg_alive(&committer->pg)) {
+        !hearth_pg_alive(pg)) {
         return status;
     }
 
     /* If the leaf of profiles is being dropped, do without it. */
-    HEARTH_TRY(hearth_partitions_is_leaving(&committer->pg, "profile", day, &leaving, err));
+    HEARTH_TRY(hearth_partitions_is_leaving(pg, "profile", day, &leaving, err));
     if (!leaving) {
         return status;
     }
 
     HEARTH_TRY(hearth_batch_avoid_leaf(batch, i, true, err));
 
-    return hearth_partitions_ensure(store, &committer->pg, hearth_batch_leaves(batch, i), day, err);
+    return hearth_partitions_ensure(store, pg, hearth_batch_leaves(batch, i), day, err);
 }
 
 static enum hearth_status ensure_batch_days(struct hearth_committer *committer,
@@ -90,7 +115,9 @@ static enum hearth_status ensure_batch_days(struct hearth_committer *committer,
     for (size_t i = 0; i < batch->n_days; i++) {
         enum hearth_status status = ensure_batch_day(committer, batch, i, err);
         if (status != HEARTH_OK) {
-            *ret_fault = committer->pg.conn == NULL            ? HEARTH_PG_FAULT_CONNECTION
+            const struct hearth_pg *pg =
+                committer->node == 0 ? &committer->pg : &committer->catalog;
+            *ret_fault = pg->conn == NULL                      ? HEARTH_PG_FAULT_CONNECTION
                          : status == HEARTH_UNAVAILABLE        ? HEARTH_PG_FAULT_RETRY
                          : status == HEARTH_RESOURCE_EXHAUSTED ? HEARTH_PG_FAULT_DISK_FULL
                                                                : HEARTH_PG_FAULT_OTHER;
@@ -100,6 +127,8 @@ static enum hearth_status ensure_batch_days(struct hearth_committer *committer,
 
     return HEARTH_OK;
 }
+
+/* ---- attempts ---- */
 
 /* A row may crash the backend that stores it, each time: then it must not be sent for ever. */
 static bool is_suspected(const struct attempts *attempts)
@@ -147,6 +176,30 @@ static bool cover_batch(struct hearth_committer *committer, const struct hearth_
     return is_whole;
 }
 
+/*
+ * Connect to the node. Without an address, as after its last shard has moved, the coordinator takes
+ * its statements, which can also settle a batch in doubt.
+ */
+static enum hearth_status connect_data(struct hearth_committer *committer, struct hearth_err *err)
+{
+    struct hearth_committers *all = committer->all;
+    struct hearth_pg *pg = &committer->pg;
+
+    /* Ids come from the catalogue: if that has lost commits, nodes get nothing either. */
+    char reason[256];
+    if (committer->node != 0 && hearth_lineage_explain(&all->store->lineage, reason)) {
+        hearth_pg_close(pg);
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s", reason);
+    }
+
+    if (committer->node != 0) {
+        hearth_pg_set_address(pg, hearth_node_address(all->nodes, committer->node));
+        pg->lineage = pg->address == NULL ? &all->store->lineage : NULL;
+    }
+
+    return hearth_pg_alive(pg) ? HEARTH_OK : hearth_pg_connect(pg, CONNECT_TIMEOUT_MS, err);
+}
+
 static enum hearth_status attempt_batch(struct hearth_committer *committer,
                                         struct hearth_batch *batch, struct attempts *attempts,
                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
@@ -154,12 +207,10 @@ static enum hearth_status attempt_batch(struct hearth_committer *committer,
     batch->n_results = 0;
 
     /* Connect. */
-    if (!hearth_pg_alive(&committer->pg)) {
-        enum hearth_status status = hearth_pg_connect(&committer->pg, CONNECT_TIMEOUT_MS, err);
-        if (status != HEARTH_OK) {
-            *ret_fault = HEARTH_PG_FAULT_CONNECTION;
-            return status;
-        }
+    enum hearth_status status = connect_data(committer, err);
+    if (status != HEARTH_OK) {
+        *ret_fault = HEARTH_PG_FAULT_CONNECTION;
+        return status;
     }
 
     if (is_suspected(attempts)) {
@@ -172,10 +223,11 @@ static enum hearth_status attempt_batch(struct hearth_committer *committer,
         return HEARTH_FAIL(err, HEARTH_ABORTED, "some profiles of the batch were withdrawn");
     }
 
-    enum hearth_status status = hearth_batch_send(batch, &committer->pg, ret_fault, err);
+    status = hearth_batch_send(batch, &committer->pg, ret_fault, err);
     if (status != HEARTH_OK) {
         hearth_pg_rollback(&committer->pg);
-        attempts->n_lost += committer->pg.conn == NULL && !committer->pg.is_node_lost;
+        attempts->n_lost +=
+            (committer->pg.conn == NULL && !committer->pg.is_node_lost) || batch->catalog_lost;
     }
 
     return status;
@@ -251,7 +303,8 @@ static enum hearth_verdict judge_attempt(struct hearth_committer *committer,
         return HEARTH_VERDICT_STORED;
     }
 
-    if (committer->pg.conn == NULL || batch->in_doubt) {
+    /* A connection is lost: that of the data, or of the catalogue. */
+    if (fault == HEARTH_PG_FAULT_CONNECTION || committer->pg.conn == NULL || batch->in_doubt) {
         return hearth_committers_abandoned(committer->all) ? HEARTH_VERDICT_FAILED
                                                            : HEARTH_VERDICT_AGAIN;
     }
@@ -285,6 +338,31 @@ static const char *name_fault(enum hearth_pg_fault fault)
     return "other";
 }
 
+static void note_node_back(struct hearth_committer *committer)
+{
+    if (committer->node != 0) {
+        hearth_node_note_back(committer->all->nodes, committer->node);
+    }
+}
+
+/* Tell what cannot be reached: a node hurts its own services only. */
+static void note_lost_connection(struct hearth_committer *committer, enum hearth_pg_fault fault,
+                                 const struct hearth_err *err)
+{
+    struct hearth_committers *all = committer->all;
+    bool is_node = committer->node != 0 && committer->pg.address != NULL;
+
+    if (hearth_committers_abandoned(all)) {
+        return;
+    }
+
+    if (committer->pg.conn == NULL && is_node) {
+        hearth_node_note_away(all->nodes, committer->node, err->msg);
+    } else if (committer->pg.conn == NULL || fault == HEARTH_PG_FAULT_CONNECTION) {
+        hearth_store_note_away(all->store, err->msg);
+    }
+}
+
 static void wait_before_retry(struct hearth_committer *committer)
 {
     struct hearth_committers *all = committer->all;
@@ -306,7 +384,6 @@ enum hearth_verdict hearth_committer_settle(struct hearth_committer *committer,
 {
     assert(batch->n_items > 0 && batch->n_copies > 0 && ret_status != NULL);
 
-    struct hearth_store *store = committer->all->store;
     struct attempts attempts = {0};
 
     for (;;) {
@@ -324,6 +401,7 @@ enum hearth_verdict hearth_committer_settle(struct hearth_committer *committer,
             return HEARTH_VERDICT_SPLIT;
         }
         if (status == HEARTH_OK) {
+            note_node_back(committer);
             return HEARTH_VERDICT_STORED;
         }
 
@@ -345,9 +423,7 @@ enum hearth_verdict hearth_committer_settle(struct hearth_committer *committer,
             return may_shrink ? HEARTH_VERDICT_SHRINK : verdict;
         }
         hearth_metric_add_label(HEARTH_M_BATCH_RETRIES, hearth_str_c(name_fault(fault)), 1);
-        if (committer->pg.conn == NULL && !hearth_committers_abandoned(committer->all)) {
-            hearth_store_note_away(store, err->msg);
-        }
+        note_lost_connection(committer, fault, err);
         wait_before_retry(committer);
         if (may_shrink) {
             return HEARTH_VERDICT_SHRINK;

@@ -386,6 +386,15 @@ const struct hearth_pg_address *hearth_node_address(struct hearth_nodes *nodes, 
     return address;
 }
 
+unsigned hearth_nodes_count(struct hearth_nodes *nodes)
+{
+    hearth_mutex_lock(&nodes->lock);
+    unsigned n = nodes->last;
+    hearth_mutex_unlock(&nodes->lock);
+
+    return n;
+}
+
 /* ---- commits ---- */
 
 uint64_t hearth_nodes_version(struct hearth_nodes *nodes)

@@ -57,7 +57,7 @@ HEARTH_MUST_CHECK enum hearth_status hearth_nodes_take(struct hearth_nodes *node
                                                        const struct hearth_node_shard *shards,
                                                        size_t n, struct hearth_err *err);
 
-/* The number of the present map, from 1; 0: none was read yet. A map with other owners has a new one. */
+/* The number of the present map, from 1; 0: none was read yet. Other owners, another number. */
 uint64_t hearth_nodes_version(struct hearth_nodes *nodes);
 /* Copy the ranges of the present map; the caller frees them with hearth_mem_free. NO_MEMORY. */
 HEARTH_MUST_CHECK enum hearth_status hearth_nodes_ranges(struct hearth_nodes *nodes,
@@ -68,14 +68,16 @@ HEARTH_MUST_CHECK enum hearth_status hearth_nodes_ranges(struct hearth_nodes *no
 /* The owner of a service in the present map. */
 unsigned hearth_node_of(struct hearth_nodes *nodes, int32_t service_id);
 
+/* The number of nodes that were known since the start, without node 0. */
+unsigned hearth_nodes_count(struct hearth_nodes *nodes);
 /* Connections to node 1 or above, which was the owner of a service. */
 struct hearth_pool *hearth_node_pool(struct hearth_nodes *nodes, unsigned node);
-/* Its address, valid as long as `nodes`; NULL: it owns nothing now, and the coordinator is asked. */
+/* Its address, valid as long as `nodes`; NULL: it owns nothing now, ask the coordinator. */
 const struct hearth_pg_address *hearth_node_address(struct hearth_nodes *nodes, unsigned node);
 
 /*
- * Record and log that commits cannot reach node 1 or above, or reach it again. _explain writes which
- * node that is and why; an empty text: none.
+ * Record and log that commits cannot reach node 1 or above, or reach it again. _explain writes
+ * which node that is and why; an empty text: none.
  */
 void hearth_node_note_away(struct hearth_nodes *nodes, unsigned node, const char *why);
 void hearth_node_note_back(struct hearth_nodes *nodes, unsigned node);

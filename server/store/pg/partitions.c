@@ -341,6 +341,11 @@ static enum hearth_status create_leaves(struct hearth_pg *pg, unsigned leaves, i
     return hearth_pg_script(pg, "COMMIT", NULL, err);
 }
 
+bool hearth_partitions_are_known(struct hearth_store *store, unsigned leaves, int32_t day)
+{
+    return (leaves & ~get_known_leaves(store->partitions, day)) == 0;
+}
+
 enum hearth_status hearth_partitions_ensure(struct hearth_store *store, struct hearth_pg *pg,
                                             unsigned leaves, int32_t day, struct hearth_err *err)
 {

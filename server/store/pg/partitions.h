@@ -58,6 +58,9 @@ int32_t hearth_partition_month(int32_t day, int32_t *ret_next);
 /* Forget the known leaves of the day: a statement has failed because a table is missing. */
 void hearth_partitions_forget(struct hearth_store *store, int32_t day);
 
+/* Whether these leaves of the day are known to exist, so that _ensure needs no connection. */
+bool hearth_partitions_are_known(struct hearth_store *store, unsigned leaves, int32_t day);
+
 /*
  * Create these leaves (HEARTH_LEAF_...) of the day (days since the epoch) if they do not exist.
  * Callers name only leaves that they are about to write: creating a leaf takes a few milliseconds,
