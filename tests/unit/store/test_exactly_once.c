@@ -4,20 +4,11 @@
  */
 #include "hearth/base/metrics.h"
 
+#include "node_map.h"
 #include "pg_proxy.h"
 #include "rounds.h"
 #include "store_fixture.h"
-
-/* Every chunk continues the one before it, and profiles need no stack beyond the last. */
-static void expect_whole_dictionaries(const char *url)
-{
-    assert_int_equal(
-        pg_cluster_int(
-            url, "SELECT count(*) FROM (SELECT first_stack, lag(first_stack + n_stacks, 1, 0) OVER"
-                 " (PARTITION BY service_id, day, writer_id ORDER BY first_stack) AS want"
-                 " FROM hearth_data.dict_chunk) c WHERE first_stack <> want"),
-        0);
-}
+#include "whole_dictionaries.h"
 
 /* Profiles carry the id of a span and the file that they were made of, which commit with them. */
 static const struct hearth_association SPAN = {.key = 77, .of = HEARTH_OF_SPAN};
@@ -53,6 +44,19 @@ static void expect_spans_and_originals(const char *url)
         pg_cluster_int(url, "SELECT sum(n_associations) FROM hearth_data.span_fresh"),
         pg_cluster_int(url, "SELECT (SELECT count(*) FROM hearth_data.profile) + (SELECT count(*)"
                             " FROM hearth_data.profile_late)"));
+}
+
+/*
+ * Where the catalogue commits first: no file without its profile remains, and each has its ids of
+ * spans once or, after a cut, more often.
+ */
+static void expect_catalogue_of_each_profile(const char *url)
+{
+    expect_an_original_for_each_profile(url);
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.original"),
+                     pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"));
+    assert_true(pg_cluster_int(url, "SELECT sum(n_associations) FROM hearth_data.span_fresh") >=
+                pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"));
 }
 
 /* One row with this (writer, number), and no other row with it. */
@@ -104,8 +108,11 @@ static int push_through_cut(struct hearth_store *store, struct pg_proxy *proxy,
     return made;
 }
 
-/* late: the profiles of one of the two services are, so that the batch goes to both tables. */
-static void cut_everywhere(bool late)
+/*
+ * late: the profiles of one of the two services are, so that the batch goes to both tables. On a
+ * node, the catalogue has a transaction of its own.
+ */
+static void cut_everywhere(bool late, bool on_node)
 {
     char direct[256], url[300], db[64], types[512] = "";
     pg_cluster_database(&g_cluster, direct);
@@ -118,6 +125,13 @@ static void cut_everywhere(bool late)
     options.n_committers = 1;
     options.linger_ns = 15 * HEARTH_NS_PER_MS;
     struct hearth_store *store = open_ready(url, &options);
+    struct hearth_nodes *nodes = NULL;
+    if (on_node) {
+        const struct test_node one[] = {{7, proxy->dir}};
+        nodes = make_nodes(store);
+        divide(store, nodes, one, 1);
+        proxy->marker = "BEGIN;"; /* both transactions */
+    }
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct synth_world world;
@@ -162,11 +176,16 @@ static void cut_everywhere(bool late)
     assert_int_equal(pg_cluster_int(direct, "SELECT count(*) FROM hearth_data.push_id"),
                      n_pushed / 3 * 2);
     expect_whole_dictionaries(direct);
-    expect_spans_and_originals(direct);
+    if (on_node) {
+        expect_catalogue_of_each_profile(direct);
+    } else {
+        expect_spans_and_originals(direct);
+    }
     /* A lost answer of COMMIT was among them: of a single cut, of two, or of both. */
     assert_true(hearth_metric_value(HEARTH_M_BATCH_SETTLED) - settled >= (step == 1 ? 2 : 1));
     hearth_arena_release(&arena);
     store_close_soon(store);
+    hearth_nodes_free(nodes);
     pg_proxy_stop(proxy);
     free(proxy);
 }
@@ -174,13 +193,19 @@ static void cut_everywhere(bool late)
 static void a_cut_at_any_message_neither_loses_nor_doubles(void **state)
 {
     (void)state;
-    cut_everywhere(false);
+    cut_everywhere(false, false);
 }
 
 static void a_cut_of_a_batch_with_late_profiles_neither_loses_nor_doubles(void **state)
 {
     (void)state;
-    cut_everywhere(true);
+    cut_everywhere(true, false);
+}
+
+static void a_cut_of_a_batch_on_a_node_or_of_its_catalogue_neither_loses_nor_doubles(void **state)
+{
+    (void)state;
+    cut_everywhere(false, true);
 }
 
 /* ---- load ---- */
@@ -344,6 +369,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cut_at_any_message_neither_loses_nor_doubles),
         cmocka_unit_test(a_cut_of_a_batch_with_late_profiles_neither_loses_nor_doubles),
+        cmocka_unit_test(a_cut_of_a_batch_on_a_node_or_of_its_catalogue_neither_loses_nor_doubles),
         cmocka_unit_test(kills_under_load_neither_lose_nor_double),
     };
     return cmocka_run_group_tests(tests, start_durable_cluster, stop_cluster);
