@@ -186,6 +186,23 @@ static void a_repeated_profile_stores_its_file_once_beside_a_node(void **state)
     hearth_nodes_free(nodes);
 }
 
+/* What Citus answers on the coordinator while a node is down; each attempt here counts to 8. */
+static void a_profile_is_not_blamed_for_a_node_that_the_server_cannot_reach(void **state)
+{
+    (void)state;
+    char url[256];
+    struct hearth_store *store = open_fresh(url, NULL);
+    pg_cluster_run(url,
+                   "CREATE SEQUENCE attempt; CREATE FUNCTION fail() RETURNS trigger LANGUAGE"
+                   " plpgsql AS $$ BEGIN IF nextval('public.attempt') <= 8 THEN RAISE"
+                   " connection_failure; END IF; RETURN NEW; END $$; CREATE TRIGGER fail BEFORE"
+                   " INSERT ON hearth_data.ingest_batch FOR EACH ROW EXECUTE FUNCTION fail()");
+    push_profile(store, &g_world, "api", "pod", hearth_clock_wall_ns(), 20);
+    expect_each_stored_once(url, 1);
+    assert_int_equal(pg_cluster_int(url, "SELECT last_value FROM attempt"), 9);
+    close_store(store);
+}
+
 /* ---- services that move under load ---- */
 
 struct load {
@@ -280,6 +297,7 @@ int main(void)
         cmocka_unit_test(waiting_profiles_follow_their_services_to_another_node),
         cmocka_unit_test(a_node_that_is_down_fills_half_of_the_queue_at_most),
         cmocka_unit_test(a_repeated_profile_stores_its_file_once_beside_a_node),
+        cmocka_unit_test(a_profile_is_not_blamed_for_a_node_that_the_server_cannot_reach),
         cmocka_unit_test(chunks_of_a_dictionary_keep_their_order_while_services_move_between_nodes),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
