@@ -1,0 +1,170 @@
+"""Where Citus distributes the tables, profiles are committed on the node that owns their service; a node that dies hurts only these.
+
+Runs only where HEARTH_TEST_CITUS names the binaries of a PostgreSQL with Citus (docs/testing.md).
+"""
+
+import collections
+import os
+import signal
+import threading
+import time
+import unittest
+
+import schema_dump
+import wire
+from citus_nodes import CITUS, WHY_NOT, Nodes, scale_out
+from pprof import Profile
+from questions import CPU, QUERIER
+from server import PUSH, RpcError, Server, eventually, in_threads, note, now_ms, sql
+
+MINUTE = 60_000
+SERVICES = ["svc-%d" % i for i in range(10)]
+NEW = ["new-%d" % i for i in range(6)]
+DEADLINE = 2  # seconds for a push
+
+
+@unittest.skipUnless(CITUS, WHY_NOT)
+class CitusCommits(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.nodes = Nodes()
+        Server(database_url=cls.nodes.url()).stop()
+        eventually(lambda: scale_out(cls.nodes.url())[0] == 0, 60, what="distributed tables")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.nodes.stop()
+
+    def push(self, server, service, value, id):
+        profile = Profile([("cpu", "nanoseconds")], time_ns=now_ms() * 1_000_000).add(["main", "f%d" % (value % 50)], [value])
+        labels = [(1, [(1, name), (2, text)]) for name, text in (("__name__", "process_cpu"), ("service_name", service))]
+        request = wire.encode([(1, labels + [(2, [(1, profile.encode()), (2, id)])])])
+        server.grpc_bytes(PUSH, request, timeout=DEADLINE)
+
+    def total(self, server, service):
+        cpu = {"profileTypeID": CPU, "labelSelector": '{service_name="%s"}' % service, "start": str(now_ms() - 30 * MINUTE), "end": str(now_ms())}
+        return int(server.connect(QUERIER + "SelectMergeStacktraces", cpu).get("flamegraph", {}).get("total", 0))
+
+    def is_stored(self, server, service):
+        try:
+            self.push(server, service, 5, "new")
+            return True
+        except RpcError:
+            return False
+
+    def services_of(self, worker):
+        place = ("SELECT v.name FROM hearth_data.service v JOIN citus_shards c ON c.shardid ="
+                 " get_shard_id_for_distribution_column('hearth_data.roll_state', v.service_id) WHERE c.nodeport = %d")
+        return {row[0] for row in self.nodes.sql(place % worker.port)}
+
+    def sessions(self, node):
+        """How many connections of hearthd have committed profiles on a node."""
+        last = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hearthd' AND query LIKE '%INTO hearth_data.ingest_batch%'"
+        return int(sql(node.url(), last)[0][0])
+
+    def test_each_node_stores_the_profiles_of_its_services_and_nothing_is_prepared(self):
+        server = Server("--builder=false", database_url=self.nodes.url())
+        services = ["placed-%d" % i for i in range(10)]
+        for k, service in enumerate(services):
+            self.push(server, service, k + 1, "first")
+        self.assertEqual([self.sessions(node) for node in [self.nodes.coordinator, *self.nodes.workers]], [0, 1, 1])
+        self.assertEqual([self.total(server, service) for service in services], list(range(1, 11)))
+        for worker in self.nodes.workers:  # who begins a two-phase commit keeps a row of it for a while
+            self.assertEqual(sql(worker.url(), "SELECT count(*) FROM pg_dist_transaction"), [["0"]])
+        server.stop()
+
+    def test_profiles_of_known_series_are_stored_while_the_coordinator_is_down(self):
+        server = Server("--builder=false", database_url=self.nodes.url())
+        services = ["known-%d" % i for i in range(6)]
+        for service in services:
+            self.push(server, service, 1, "first")
+        self.nodes.coordinator.stop()
+        for k in range(20):
+            for service in services:
+                self.push(server, service, 1, "down-%d" % k)
+        self.assertIn("waiting for the database", server.http("GET", "/ready")[2].decode())
+        self.nodes.coordinator.start()
+        server.wait_ready()
+        self.assertEqual([self.total(server, service) for service in services], [21] * len(services))
+        server.stop()
+
+    def test_a_worker_that_is_killed_under_load_hurts_its_own_services_only_and_nothing_is_lost_or_doubled(self):
+        server = Server(*schema_dump.QUICK, database_url=self.nodes.url())
+        for service in SERVICES:
+            self.push(server, service, 1, "load")
+        dead = self.nodes.workers[0]
+        lost = self.services_of(dead) & set(SERVICES)
+        self.assertTrue(0 < len(lost) < len(SERVICES), lost)
+
+        done, is_down = threading.Event(), threading.Event()
+        sent, acknowledged, slowest = collections.Counter(), collections.Counter(), {}
+        refused, reasons, new = collections.Counter(), collections.Counter(), {}
+
+        def load(service):
+            """The same profile again until it is stored."""
+            k = 0
+            while not done.is_set():
+                k += 1
+                while True:
+                    began, down = time.monotonic(), is_down.is_set()
+                    try:
+                        self.push(server, service, k, "%d-%d" % (os.getpid(), k))
+                        break
+                    except RpcError as error:
+                        refused[service] += 1
+                        reasons[error.code] += 1
+                    finally:
+                        took = time.monotonic() - began
+                        if down and is_down.is_set():
+                            slowest[service] = max(took, slowest.get(service, 0))
+                sent[service] += k
+                acknowledged[service] += down and is_down.is_set()
+
+        def lose():
+            try:
+                time.sleep(3)
+                os.kill(dead.process.pid, signal.SIGKILL)
+                is_down.set()
+                time.sleep(8)
+                why = server.http("GET", "/ready")[2].decode()
+                new.update(zip(NEW, in_threads([lambda name=name: self.is_stored(server, name) for name in NEW])))
+                is_down.clear()
+                try:
+                    os.killpg(dead.process.pid, signal.SIGKILL)  # what is left of its backends
+                except ProcessLookupError:
+                    pass
+                dead.process.wait()
+                dead.start()
+                time.sleep(3)
+                return why
+            finally:
+                done.set()
+
+        why = in_threads([lose] + [lambda s=s: load(s) for s in SERVICES])[0]
+        self.assertIn("profiles of services on node 127.0.0.1:%d wait" % dead.port, why)
+        others = [service for service in SERVICES if service not in lost]
+        note("acknowledged while a worker was down: %s; refused: %s" % (dict(acknowledged), dict(refused)))
+        note("the slowest of others: %.2f s, of its own %.2f s" % (max(slowest[s] for s in others), max(slowest[s] for s in lost)))
+        for service in others:
+            self.assertEqual(refused[service], 0)
+            self.assertGreater(acknowledged[service], 20)
+        for service in lost:
+            self.assertEqual(acknowledged[service], 0)
+            self.assertLess(slowest[service], DEADLINE + 1)
+        self.assertLessEqual(set(reasons), {"unavailable", "deadline_exceeded"})
+        self.assertGreater(reasons["unavailable"], 0)
+        lost_new = self.services_of(dead) & set(NEW)
+        self.assertEqual(new, {name: name not in lost_new for name in NEW})
+        expected = {service: sent[service] + 1 for service in SERVICES}
+        self.assertEqual({service: self.total(server, service) for service in SERVICES}, expected)
+        eventually(lambda: b"wait" not in server.http("GET", "/ready")[2], 20, what="a node that is back")
+        server.stop()
+
+        # As another server reads it, whose memory has nothing of this.
+        server = Server("--builder=false", database_url=self.nodes.url())
+        self.assertEqual({service: self.total(server, service) for service in SERVICES}, expected)
+        server.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
