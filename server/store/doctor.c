@@ -8,6 +8,7 @@
 #include "hearth/base/embedded.h"
 
 #include "pg/node_state.h"
+#include "pg/nodes.h"
 #include "pg/partitions.h"
 #include "pg/pg_rows.h"
 #include "pg/pool.h"
@@ -175,10 +176,15 @@ static enum hearth_status check_connections(struct hearth_doctor *doctor, struct
 
     PQclear(result);
 
-    /* Housekeeping and the builder have one connection each. */
+    /*
+     * Housekeeping and the builder have one connection each, and each committer of a node has one
+     * for the catalogue.
+     */
     const struct hearth_store_options *options = &doctor->store->options;
     doctor->n_servers = servers = servers < 1 ? 1 : servers;
-    int64_t need = servers * ((int64_t)options->n_committers + options->max_readers + 2);
+    int64_t n_queues =
+        1 + (doctor->store->nodes == NULL ? 0 : hearth_nodes_count(doctor->store->nodes));
+    int64_t need = servers * (n_queues * options->n_committers + options->max_readers + 2);
     hearth_doctor_report(
         doctor, "connections", need > room ? HEARTH_VERDICT_WRONG : HEARTH_VERDICT_OK,
         hearth_arena_printf(doctor->arena,
