@@ -4,7 +4,7 @@
  *
  * One script, one message:
  *
- *   BEGIN; INSERT ingest_batch (a row per service) RETURNING (the ingest lock, shared);
+ *   BEGIN; INSERT ingest_batch RETURNING (the ingest lock, shared);
  *   SELECT watermarks; [INSERT push_id .. RETURNING;]
  *   [COPY dict_chunk leaf;]...  [COPY span_fresh;]  [COPY original;]  COPY profile leaf; [...]
  *   [COPY profile_late;]  COMMIT
