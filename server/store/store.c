@@ -356,13 +356,21 @@ static enum hearth_status check_connection(struct hearth_store *store, struct he
     return status;
 }
 
-/* Read the map of nodes when it is due, and look whether they answer. */
+/*
+ * Read the map of nodes when it is due, and look whether they answer. What a node has lost, memory
+ * has for nothing.
+ */
 static void follow_nodes(struct hearth_store *store, struct hearth_pg *pg, int64_t *next_look_ns)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
+    char loss[256];
 
     if (store->nodes == NULL) {
         return;
+    }
+
+    if (hearth_nodes_find_loss(store->nodes, loss)) {
+        hearth_lineage_lose(&store->lineage, loss);
     }
 
     if (hearth_nodes_are_due(store->nodes) &&
@@ -511,7 +519,7 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
     atomic_init(&store->next_upload, 1);
     hearth_cancel_init(&store->boot_cancel, INT64_MAX);
     hearth_mutex_init(&store->reason_lock, HEARTH_RANK_REASON, "store.reason_lock");
-    hearth_lineage_init(&store->lineage);
+    hearth_lineage_init(&store->lineage, "hearth_data.writer");
     hearth_cond_init(&store->boot_wake);
     hearth_cond_init(&store->looked);
     (void)snprintf(store->reason, sizeof store->reason,

@@ -194,7 +194,8 @@ static enum hearth_status connect_data(struct hearth_committer *committer, struc
 
     if (committer->node != 0) {
         hearth_pg_set_address(pg, hearth_node_address(all->nodes, committer->node));
-        pg->lineage = pg->address == NULL ? &all->store->lineage : NULL;
+        pg->lineage = pg->address == NULL ? &all->store->lineage
+                                          : hearth_node_lineage(all->nodes, committer->node);
     }
 
     return hearth_pg_alive(pg) ? HEARTH_OK : hearth_pg_connect(pg, CONNECT_TIMEOUT_MS, err);

@@ -16,9 +16,9 @@
 #define LSN_FMT         "%X/%X"
 #define LSN_ARG(lsn)    (unsigned)((uint64_t)(lsn) >> 32), (unsigned)(uint64_t)(lsn)
 
-void hearth_lineage_init(struct hearth_lineage *lineage)
+void hearth_lineage_init(struct hearth_lineage *lineage, const char *table)
 {
-    *lineage = (struct hearth_lineage){0};
+    *lineage = (struct hearth_lineage){.table = table};
     hearth_mutex_init(&lineage->lock, HEARTH_RANK_LINEAGE, "lineage.lock");
 }
 
@@ -31,14 +31,16 @@ void hearth_lineage_release(struct hearth_lineage *lineage)
  * The timeline is that of the names of WAL files: pg_control_checkpoint() still has the old one
  * until the first checkpoint after a promotion.
  */
-static enum hearth_status read_mark(struct hearth_pg *pg, struct hearth_lineage_mark *ret,
-                                    struct hearth_err *err)
+static enum hearth_status read_mark(struct hearth_pg *pg, const char *table,
+                                    struct hearth_lineage_mark *ret, struct hearth_err *err)
 {
-    static const char sql[] =
-        "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8,"
-        " left(pg_walfile_name(pg_current_wal_flush_lsn()), 8),"
-        " coalesce(to_regclass('hearth_data.writer')::oid::int8, 0), pg_backend_pid()::int8,"
-        " " HEARTH_LINEAGE_IDENTITY;
+    char sql[512];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8,"
+                   " left(pg_walfile_name(pg_current_wal_flush_lsn()), 8),"
+                   " coalesce(to_regclass('%s')::oid::int8, 0), pg_backend_pid()::int8,"
+                   " " HEARTH_LINEAGE_IDENTITY,
+                   table);
     PGresult *result = NULL;
 
     HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, &result, NULL, err));
@@ -119,6 +121,14 @@ static bool take_mark(struct hearth_lineage *lineage, const struct hearth_lineag
     return atomic_load(&lineage->is_lost);
 }
 
+void hearth_lineage_lose(struct hearth_lineage *lineage, const char *reason)
+{
+    assert(reason[0] != '\0');
+
+    const struct hearth_lineage_mark nothing = {.lsn = 0};
+    (void)take_mark(lineage, &nothing, reason);
+}
+
 /* hearth_lineage_check, which also tells what it found. */
 static enum hearth_status check_whole(struct hearth_lineage *lineage, struct hearth_pg *pg,
                                       struct hearth_lineage_seen *ret_seen, struct hearth_err *err)
@@ -131,7 +141,7 @@ static enum hearth_status check_whole(struct hearth_lineage *lineage, struct hea
     hearth_mutex_unlock(&lineage->lock);
 
     struct hearth_lineage_mark found;
-    HEARTH_TRY(read_mark(pg, &found, err));
+    HEARTH_TRY(read_mark(pg, lineage->table, &found, err));
 
     /* Without tables there are no ids either: a migration or a restore is about to make them. */
     bool is_known = known.identity[0] != '\0';
@@ -141,8 +151,8 @@ static enum hearth_status check_whole(struct hearth_lineage *lineage, struct hea
         return HEARTH_OK;
     }
     if (found.tables_oid == 0) {
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
-                           "the database has no table hearth_data.writer any more");
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the database has no table %s any more",
+                           lineage->table);
     }
 
     char reason[256] = "";
@@ -169,9 +179,11 @@ enum hearth_status hearth_lineage_check(struct hearth_lineage *lineage, struct h
 enum hearth_status hearth_lineage_recheck(struct hearth_lineage *lineage, struct hearth_pg *pg,
                                           struct hearth_lineage_seen *seen, struct hearth_err *err)
 {
-    static const char sql[] =
-        "SELECT pg_backend_pid()::int8, coalesce(to_regclass('hearth_data.writer')::oid::int8, 0),"
-        " (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8";
+    char sql[256];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT pg_backend_pid()::int8, coalesce(to_regclass('%s')::oid::int8, 0),"
+                   " (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8",
+                   lineage->table);
     PGresult *result = NULL;
 
     hearth_mutex_lock(&lineage->lock);

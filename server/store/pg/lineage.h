@@ -9,7 +9,8 @@
  * changed, and each ten seconds; else only the end of the WAL, which costs half as much):
  *
  *   cluster and database    system_identifier and oid; the oid of hearth_data.writer, which is
- *                           another one after pg_restore
+ *                           another one after pg_restore; on a node of distributed tables, which
+ *                           has no such table, that of hearth_data.roll_state
  *   timeline                PostgreSQL begins a new one at a promotion, and at the end of a restore
  *                           from an archive
  *   end of the WAL on disk  never smaller than before; it is after a copy of the files was put back
@@ -38,13 +39,14 @@
 struct hearth_lineage_mark {
     char identity[HEARTH_LINEAGE_IDENTITY_BYTES]; /* empty: nothing is known yet */
     char timeline[16];                            /* hexadecimal */
-    int64_t tables_oid;                           /* of hearth_data.writer; 0: no such table */
+    int64_t tables_oid;                           /* of the table; 0: no such table */
     int64_t lsn;                                  /* end of the WAL on disk, in bytes */
     int64_t backend;                              /* process id */
 };
 
 struct hearth_lineage {
     _Atomic bool is_lost;
+    const char *table;        /* another one after a restore of a dump */
     struct hearth_mutex lock; /* guards the rest */
     struct hearth_lineage_mark known;
     char reason[256]; /* why it is lost; not changed afterwards */
@@ -57,7 +59,8 @@ struct hearth_lineage_seen {
     int64_t mono_ns;
 };
 
-void hearth_lineage_init(struct hearth_lineage *lineage);
+/* table: with its schema, a constant. */
+void hearth_lineage_init(struct hearth_lineage *lineage, const char *table);
 void hearth_lineage_release(struct hearth_lineage *lineage);
 
 /*
@@ -76,6 +79,9 @@ HEARTH_MUST_CHECK enum hearth_status hearth_lineage_recheck(struct hearth_lineag
                                                             struct hearth_pg *pg,
                                                             struct hearth_lineage_seen *seen,
                                                             struct hearth_err *err);
+
+/* It is lost for a reason of the caller: that of a node. */
+void hearth_lineage_lose(struct hearth_lineage *lineage, const char *reason);
 
 /* Return whether it is lost, and then write why. */
 bool hearth_lineage_explain(struct hearth_lineage *lineage, char reason[256]);

@@ -5,6 +5,7 @@
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
 
+#include "pg/lineage.h"
 #include "pg/node_aliases.h"
 #include "pg/node_shards.h"
 #include "pg/pool.h"
@@ -31,6 +32,7 @@ struct node {
     bool is_lost;                    /* it does not answer, */
     char why[HEARTH_NODE_WHY_BYTES]; /* for this reason */
     struct hearth_pool *pool;
+    struct hearth_lineage lineage;
     char away[160]; /* why commits do not reach it; empty: they do, or none was tried */
 };
 
@@ -105,6 +107,7 @@ void hearth_nodes_free(struct hearth_nodes *nodes)
 
     for (unsigned i = 1; i <= nodes->last; i++) {
         hearth_pool_free(nodes->nodes[i].pool);
+        hearth_lineage_release(&nodes->nodes[i].lineage);
     }
 
     while (nodes->addresses != NULL) {
@@ -208,7 +211,10 @@ static enum hearth_status find_node(struct hearth_nodes *nodes, int32_t group, u
     HEARTH_TRY(hearth_pool_new(nodes->options->url, nodes->options->max_readers, &pool, err));
     hearth_pool_set_timeout(pool, nodes->options->statement_timeout_ms);
     nodes->last++;
-    nodes->nodes[nodes->last] = (struct node){.group = group, .pool = pool};
+    struct node *node = &nodes->nodes[nodes->last];
+    *node = (struct node){.group = group, .pool = pool};
+    hearth_lineage_init(&node->lineage, "hearth_data.roll_state");
+    hearth_pool_set_lineage(pool, &node->lineage);
     *ret = nodes->last;
 
     return HEARTH_OK;
@@ -373,6 +379,33 @@ struct hearth_pool *hearth_node_pool(struct hearth_nodes *nodes, unsigned node)
     assert(pool != NULL);
 
     return pool;
+}
+
+struct hearth_lineage *hearth_node_lineage(struct hearth_nodes *nodes, unsigned node)
+{
+    assert(node >= 1 && node <= HEARTH_MAX_NODES);
+
+    return &nodes->nodes[node].lineage;
+}
+
+bool hearth_nodes_find_loss(struct hearth_nodes *nodes, char reason[256])
+{
+    bool is_lost = false;
+
+    hearth_mutex_lock(&nodes->lock);
+    for (unsigned i = 1; i <= nodes->last && !is_lost; i++) {
+        struct node *node = &nodes->nodes[i];
+        char why[256];
+        is_lost = hearth_lineage_explain(&node->lineage, why);
+        if (is_lost) {
+            (void)snprintf(reason, 256, "node %.40s:%s: %.190s",
+                           node->address == NULL ? "" : node->address->host,
+                           node->address == NULL ? "" : node->address->port, why);
+        }
+    }
+    hearth_mutex_unlock(&nodes->lock);
+
+    return is_lost;
 }
 
 const struct hearth_pg_address *hearth_node_address(struct hearth_nodes *nodes, unsigned node)

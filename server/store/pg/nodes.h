@@ -72,6 +72,10 @@ unsigned hearth_node_of(struct hearth_nodes *nodes, int32_t service_id);
 unsigned hearth_nodes_count(struct hearth_nodes *nodes);
 /* Connections to node 1 or above, which was the owner of a service. */
 struct hearth_pool *hearth_node_pool(struct hearth_nodes *nodes, unsigned node);
+/* Its history, which connections to it check (lineage.h). */
+struct hearth_lineage *hearth_node_lineage(struct hearth_nodes *nodes, unsigned node);
+/* Whether a node may have lost commits, as a standby that was promoted; then the reason. */
+bool hearth_nodes_find_loss(struct hearth_nodes *nodes, char reason[256]);
 /* Its address, valid as long as `nodes`; NULL: it owns nothing now, ask the coordinator. */
 const struct hearth_pg_address *hearth_node_address(struct hearth_nodes *nodes, unsigned node);
 
