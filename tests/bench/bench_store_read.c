@@ -298,7 +298,10 @@ static void bench_scan(const char *what, int n_series, uint16_t column, bool tot
     }
     struct hearth_err err = HEARTH_ERR_INIT;
     int64_t sum = 0;
-    struct hearth_service_state service = {1, INT64_MIN, INT64_MIN, INT64_MIN, 0};
+    struct hearth_service_state service = {.service_id = 1,
+                                           .watermark_ns = INT64_MIN,
+                                           .built_to_ns = INT64_MIN,
+                                           .compacted_to_ns = INT64_MIN};
     struct hearth_read_state state = {&service, 1, NULL, 0};
     struct hearth_read_leg leg = {HEARTH_SOURCE_PROFILE, T0, T0 + HEARTH_NS_PER_HOUR + 1, hits,
                                   (size_t)n_series};

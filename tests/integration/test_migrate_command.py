@@ -66,23 +66,23 @@ class Migrate(unittest.TestCase):
     def test_a_table_that_is_in_use_is_not_blocked_by_the_wait_for_it(self):
         """As beside an older hearthd: a long query on the table, and short ones that come after it."""
         hearthd("migrate", "--database-url", self.url)
-        sql(self.url, "ALTER TABLE hearth_data.original DROP client_tags; DELETE FROM hearth_data.migration WHERE number = 23")
+        sql(self.url, "ALTER TABLE hearth_data.roll_state DROP absent; DELETE FROM hearth_data.migration WHERE number = 24")
         reader = Session(self.url)
         self.addCleanup(reader.close)
-        reader.run("BEGIN; SELECT count(*) FROM hearth_data.original")
+        reader.run("BEGIN; SELECT count(*) FROM hearth_data.roll_state")
         done = []
         migration = threading.Thread(target=lambda: done.append(hearthd("migrate", "--database-url", self.url)))
         migration.start()
         waits, end = [], time.monotonic() + 4
         while time.monotonic() < end:
             began = time.monotonic()
-            sql(self.url + " options='-c statement_timeout=3s'", "SELECT count(*) FROM hearth_data.original")
+            sql(self.url + " options='-c statement_timeout=3s'", "SELECT count(*) FROM hearth_data.roll_state")
             waits.append(time.monotonic() - began)
             time.sleep(0.01)
         self.assertEqual(done, [], "it did not wait for the query")
         reader.run("COMMIT")
         migration.join()
-        self.assertEqual(done, [(0, "applied 0023_client_tags.sql\n", "")])
+        self.assertEqual(done, [(0, "applied 0024_absent_blocks.sql\n", "")])
         # Some of them met the wait, and none waited for the long query.
         self.assertGreater(max(waits), 0.2)
         self.assertLess(max(waits), 2)

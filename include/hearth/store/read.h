@@ -17,10 +17,23 @@
 #include "hearth/model/profile_source.h"
 #include "hearth/store/store.h"
 
+/*
+ * Series of the service have no blocks of this length whose time lies in [from_ns, to_ns): they
+ * would sum too few profiles. Blocks of whole services, and totals, are there.
+ */
+struct hearth_absent_blocks {
+    int64_t length_ns, from_ns, to_ns; /* both times are multiples of the length */
+};
+
+#define HEARTH_MAX_ABSENT 64 /* ranges of a service */
+
 /* A row of hearth_data.roll_state. A service without a row has times INT64_MIN, generation 0. */
 struct hearth_service_state {
     int32_t service_id;
     int64_t watermark_ns, built_to_ns, compacted_to_ns, generation;
+    /* By length and time, disjoint for each length; those after built_to_ns mean nothing. */
+    const struct hearth_absent_blocks *absent;
+    size_t n_absent;
 };
 
 /* Profiles of these series with from_ns <= ts <= to_ns are deleted, but may still be stored. */

@@ -1,9 +1,10 @@
 /*
- * read_state.c -- the state of services: how far they are built and compacted (roll_state), and
- * what is deleted (tombstones). Contract: hearth/store/read.h.
+ * read_state.c -- the state of services: how far they are built and compacted, which blocks are
+ * absent (roll_state), and what is deleted (tombstones). Contract: hearth/store/read.h.
  */
 #include "pg/pg.h"
 #include "pg/session.h"
+#include "read/absent_blocks.h"
 #include "read/read_internal.h"
 
 #include <assert.h>
@@ -54,8 +55,10 @@ static enum hearth_status take_states(const struct state_query *query, const PGr
     ret->n_services = query->n_services;
     ret->n_tombstones = 0;
     for (size_t i = 0; i < query->n_services; i++) {
-        ret->services[i] = (struct hearth_service_state){query->service_ids[i], INT64_MIN,
-                                                         INT64_MIN, INT64_MIN, 0};
+        ret->services[i] = (struct hearth_service_state){.service_id = query->service_ids[i],
+                                                         .watermark_ns = INT64_MIN,
+                                                         .built_to_ns = INT64_MIN,
+                                                         .compacted_to_ns = INT64_MIN};
     }
 
     /* Rows of tombstones have an array of series; others are of roll_state. */
@@ -74,6 +77,7 @@ static enum hearth_status take_states(const struct state_query *query, const PGr
             state->built_to_ns = hearth_pg_i64(result, row, 2);
             state->compacted_to_ns = hearth_pg_i64(result, row, 3);
             state->generation = hearth_pg_i64(result, row, 4);
+            HEARTH_TRY(hearth_absent_blocks_take(result, row, 6, arena, state, err));
         }
     }
 
@@ -98,8 +102,8 @@ static enum hearth_status read_states_on(void *context, struct hearth_pg *pg,
     enum hearth_status status = hearth_pg_exec(
         pg,
         "SELECT * FROM (SELECT service_id, watermark, built_to, compacted_to, generation,"
-        " NULL::int4[] FROM hearth_data.roll_state WHERE service_id = ANY ($1::int4[])"
-        " UNION ALL SELECT service_id, from_ts, to_ts, 0::int8, 0::int8, series_ids"
+        " NULL::int4[], absent FROM hearth_data.roll_state WHERE service_id = ANY ($1::int4[])"
+        " UNION ALL SELECT service_id, from_ts, to_ts, 0::int8, 0::int8, series_ids, NULL"
         " FROM hearth_data.tombstone WHERE service_id = ANY ($1::int4[])) u",
         &params, query->scope->cancel, &result, ret_fault, err);
     if (status == HEARTH_OK) {

@@ -1,0 +1,22 @@
+/*
+ * absent_blocks.h -- which blocks of a service are absent, as roll_state says it (private to the
+ * store; docs/decisions/0046-sparse-data.md).
+ *
+ * Threads: pure functions. Ownership: arrays in the given arena.
+ */
+#ifndef HEARTH_STORE_ABSENT_BLOCKS_H
+#define HEARTH_STORE_ABSENT_BLOCKS_H
+
+#include "hearth/store/read.h"
+
+#include "pg/pg.h"
+
+/*
+ * Set absent and n_absent of the state from a field with roll_state.absent. CORRUPT: ranges that
+ * are out of order, too many, or of blocks of another length than 10 minutes or an hour.
+ */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_absent_blocks_take(const PGresult *result, int row, int field, struct hearth_arena *arena,
+                          struct hearth_service_state *ret, struct hearth_err *err);
+
+#endif
