@@ -1,9 +1,9 @@
 /*
  * plan.c -- divides a range into days, hours, 10 minutes and single profiles.
  *
- * For each group: the largest blocks that lie wholly inside, then on both sides of them blocks of
- * the next smaller size, and so on down to single profiles. Where retention has deleted even those,
- * there is a gap, which gets a note.
+ * For each group: the largest blocks that lie wholly inside, then on both sides of them, and where
+ * they are absent, blocks of the next smaller size, and so on down to single profiles. Where
+ * retention has deleted even those, there is a gap, which gets a note.
  */
 #include "select/plan_internal.h"
 
@@ -159,9 +159,10 @@ static void cover_stretch(struct planner *p, const struct plan_group *group, siz
     /* Before, between and after them, the next tier answers. */
     cover_stretch(p, group, tier + 1, (struct plan_stretch){s.from_ns, begin});
     int64_t at = begin;
-    for (size_t i = 0; i < group->n_forbidden; i++) {
-        int64_t hole = max_i64(floor_to(group->forbidden[i].from_ns, length), at);
-        int64_t hole_end = min_i64(ceil_to(group->forbidden[i].to_ns, length), end);
+    const struct plan_holes *holes = hearth_plan_holes_of(group, t->source);
+    for (size_t i = 0; i < holes->n; i++) {
+        int64_t hole = max_i64(floor_to(holes->at[i].from_ns, length), at);
+        int64_t hole_end = min_i64(ceil_to(holes->at[i].to_ns, length), end);
         if (hole < hole_end) {
             add_plan_piece(p, (int)t->source, at, hole);
             cover_stretch(p, group, tier + 1, (struct plan_stretch){hole, hole_end});
@@ -359,8 +360,8 @@ enum hearth_status hearth_plan_make(const struct hearth_plan_input *input,
     }
 
     plan_late_profiles(&p);
-    for (size_t i = 0; i < (size_t)2 * PLAN_MAX_GROUPS; i++) {
-        plan_group_legs(&p, &p.groups[i], i >= PLAN_MAX_GROUPS);
+    for (size_t i = 0; i < PLAN_N_GROUPS; i++) {
+        plan_group_legs(&p, &p.groups[i], p.groups[i].has_deletions);
     }
 
     if (p.refused) {

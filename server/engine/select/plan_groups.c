@@ -1,21 +1,25 @@
 /*
  * plan_groups.c -- which services and series of a query are planned alike.
  *
- * Services in the same state form a group: the plan depends only on how far blocks are built and
- * rows are compacted, and both matter only within the range. Series that a tombstone names form
- * groups of their own, in which blocks that the tombstone overlaps are not used; meanwhile their
- * services do without blocks of whole services. The number of groups is bounded: the remaining
- * services share one, with the lowest bound of blocks, and with a stretch in which rows may be in
- * either table (the reader knows which rows count).
+ * Services in the same state form a group: the plan depends only on how far blocks are built, where
+ * they are absent, and how far rows are compacted, and all matter only within the range. Hits that
+ * blocks of whole services answer lack no blocks: they leave such a group for one of their own.
+ * Series that a tombstone names form groups of their own, in which blocks that the tombstone
+ * overlaps are not used; meanwhile their services do without blocks of whole services. The number
+ * of groups is bounded: the remaining services share one, with the lowest bound of blocks, the
+ * holes of all, and a stretch in which rows may be in either table (the reader knows which rows
+ * count).
  */
 #include "select/plan_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-/* Services with the same bounds. */
+/* Services with the same bounds, and with the same blocks absent. */
 struct service_bounds {
     int64_t built_ns, compacted_ns;
+    const struct hearth_absent_blocks *absent;
+    size_t n_absent;
     size_t n_hits;  /* of all these services */
     uint32_t group; /* index of planner.groups */
 };
@@ -61,6 +65,35 @@ const struct hearth_service_state *hearth_plan_find_state(const struct hearth_re
     return found ? &state->services[low] : NULL;
 }
 
+/*
+ * Copies which blocks are absent within the range, as far as the service is built. Neither single
+ * profiles nor packed totals lack any. False: memory was refused.
+ */
+static bool copy_absent_blocks(struct planner *p, struct plan_service *service)
+{
+    const struct hearth_service_state *state = service->state;
+    if (state == NULL || state->n_absent == 0 || p->in->rows || p->in->totals) {
+        return true;
+    }
+
+    service->absent = hearth_arena_array(p->arena, state->n_absent, sizeof service->absent[0]);
+    if (service->absent == NULL) {
+        return false;
+    }
+
+    for (size_t i = 0; i < state->n_absent; i++) {
+        struct hearth_absent_blocks cut = state->absent[i];
+        cut.from_ns = max_i64(cut.from_ns, floor_to(p->range.from_ns, cut.length_ns));
+        cut.to_ns = min_i64(cut.to_ns, ceil_to(p->range.to_ns, cut.length_ns));
+        cut.to_ns = min_i64(cut.to_ns, service->built_ns);
+        if (cut.from_ns < cut.to_ns && cut.to_ns > p->range.from_ns) {
+            service->absent[service->n_absent++] = cut;
+        }
+    }
+
+    return true;
+}
+
 /* Makes the services of the hits, which are sorted by service. False: memory was refused. */
 static bool make_plan_services(struct planner *p)
 {
@@ -94,6 +127,9 @@ static bool make_plan_services(struct planner *p)
         service->compacted_ns = max_i64(min_i64(compacted, p->range.to_ns), p->range.from_ns);
 
         find_service_tombstones(p, service, in->hits[i].service_id);
+        if (!copy_absent_blocks(p, service)) {
+            return false;
+        }
     }
 
     return true;
@@ -108,7 +144,15 @@ static int compare_bounds(const void *a, const void *b)
         return x.built_ns < y.built_ns ? -1 : 1;
     }
 
-    return (x.compacted_ns > y.compacted_ns) - (x.compacted_ns < y.compacted_ns);
+    if (x.compacted_ns != y.compacted_ns) {
+        return x.compacted_ns < y.compacted_ns ? -1 : 1;
+    }
+
+    if (x.n_absent != y.n_absent) {
+        return x.n_absent < y.n_absent ? -1 : 1;
+    }
+
+    return x.n_absent == 0 ? 0 : memcmp(x.absent, y.absent, x.n_absent * sizeof x.absent[0]);
 }
 
 static int compare_bounds_by_hits(const void *a, const void *b)
@@ -120,6 +164,77 @@ static int compare_bounds_by_hits(const void *a, const void *b)
                                 : compare_bounds(a, b);
 }
 
+/* ---- holes ---- */
+
+/* Joins the two neighbours with the least time between them. */
+static void join_nearest_holes(struct plan_holes *holes)
+{
+    size_t nearest = 1;
+    for (size_t i = 2; i < holes->n; i++) {
+        uint64_t gap = (uint64_t)holes->at[i].from_ns - (uint64_t)holes->at[i - 1].to_ns;
+        uint64_t least =
+            (uint64_t)holes->at[nearest].from_ns - (uint64_t)holes->at[nearest - 1].to_ns;
+        nearest = gap < least ? i : nearest;
+    }
+
+    holes->at[nearest - 1].to_ns = holes->at[nearest].to_ns;
+    memmove(&holes->at[nearest], &holes->at[nearest + 1],
+            (holes->n - nearest - 1) * sizeof holes->at[0]);
+    holes->n--;
+}
+
+/* Adds a stretch; the holes stay ascending, disjoint and few: two are joined if necessary. */
+static void add_hole(struct plan_holes *holes, struct plan_stretch s)
+{
+    size_t n = 0, at = 0;
+    struct plan_stretch kept[PLAN_MAX_HOLES + 1];
+    assert(holes->n <= PLAN_MAX_HOLES);
+
+    /* Keep the others, and join those that it meets. */
+    for (size_t i = 0; i < holes->n; i++) {
+        struct plan_stretch old = holes->at[i];
+        if (old.to_ns < s.from_ns || s.to_ns < old.from_ns) {
+            kept[n++] = old;
+            at += old.from_ns < s.from_ns;
+        } else {
+            s.from_ns = min_i64(s.from_ns, old.from_ns);
+            s.to_ns = max_i64(s.to_ns, old.to_ns);
+        }
+    }
+
+    /* Insert it. */
+    memcpy(holes->at, kept, at * sizeof kept[0]);
+    holes->at[at] = s;
+    memcpy(&holes->at[at + 1], kept + at, (n - at) * sizeof kept[0]);
+    holes->n = n + 1;
+    if (holes->n > PLAN_MAX_HOLES) {
+        join_nearest_holes(holes);
+    }
+}
+
+/* Adds what is absent of a service to the holes of its group. */
+static void add_absent_blocks(struct plan_group *group, const struct service_bounds *bounds)
+{
+    for (size_t i = 0; i < bounds->n_absent; i++) {
+        const struct hearth_absent_blocks *absent = &bounds->absent[i];
+        bool is_10m = absent->length_ns == PLAN_NS_PER_10M;
+        assert(is_10m || absent->length_ns == HEARTH_NS_PER_HOUR);
+        add_hole(&group->holes[is_10m ? 0 : 1],
+                 (struct plan_stretch){absent->from_ns, absent->to_ns});
+    }
+}
+
+/* ---- groups ---- */
+
+static struct service_bounds bounds_of(const struct plan_service *service)
+{
+    return (struct service_bounds){.built_ns = service->built_ns,
+                                   .compacted_ns = service->compacted_ns,
+                                   .absent = service->absent,
+                                   .n_absent = service->n_absent,
+                                   .group = PLAN_NO_GROUP};
+}
+
 /*
  * Finds the group of each service; services with the fewest hits share one if there are too many.
  * False: memory was refused.
@@ -128,7 +243,7 @@ static bool make_plan_groups(struct planner *p)
 {
     struct service_bounds *all = hearth_arena_array(p->arena, p->n_services, sizeof all[0]);
 
-    p->groups = hearth_arena_calloc(p->arena, (size_t)2 * PLAN_MAX_GROUPS, sizeof p->groups[0]);
+    p->groups = hearth_arena_calloc(p->arena, PLAN_N_GROUPS, sizeof p->groups[0]);
     if (all == NULL || p->groups == NULL) {
         return false;
     }
@@ -136,7 +251,8 @@ static bool make_plan_groups(struct planner *p)
     /* Distinct bounds, and the number of hits that have them. */
     for (size_t i = 0; i < p->n_services; i++) {
         const struct plan_service *s = &p->services[i];
-        all[i] = (struct service_bounds){s->built_ns, s->compacted_ns, s->n_hits, PLAN_NO_GROUP};
+        all[i] = bounds_of(s);
+        all[i].n_hits = s->n_hits;
     }
 
     qsort(all, p->n_services, sizeof all[0], compare_bounds);
@@ -160,12 +276,13 @@ static bool make_plan_groups(struct planner *p)
             shared ? min_i64(group->compacted_from_ns, all[i].compacted_ns) : all[i].compacted_ns;
         group->compacted_to_ns =
             shared ? max_i64(group->compacted_to_ns, all[i].compacted_ns) : all[i].compacted_ns;
+        add_absent_blocks(group, &all[i]);
     }
 
     /* Services find their group by their bounds. */
     qsort(all, n, sizeof all[0], compare_bounds);
     for (size_t i = 0; i < p->n_services; i++) {
-        struct service_bounds key = {p->services[i].built_ns, p->services[i].compacted_ns, 0, 0};
+        struct service_bounds key = bounds_of(&p->services[i]);
         const struct service_bounds *found = bsearch(&key, all, n, sizeof all[0], compare_bounds);
         assert(found != NULL);
         p->services[i].group = found->group;
@@ -203,43 +320,14 @@ static bool find_hidden_stretch(const struct planner *p, const struct hearth_tom
     return ret->from_ns < ret->to_ns;
 }
 
-/*
- * Adds a stretch; the group's stretches stay ascending, disjoint and few: the last two are joined
- * if necessary.
- */
+/* Leaves a stretch out of the blocks of each length. */
 static void forbid_stretch(struct plan_group *group, struct plan_stretch s)
 {
-    size_t n = 0;
-    struct plan_stretch kept[PLAN_MAX_FORBIDDEN + 2];
-
-    for (size_t i = 0; i < group->n_forbidden; i++) {
-        struct plan_stretch old = group->forbidden[i];
-        if (old.to_ns < s.from_ns || s.to_ns < old.from_ns) {
-            kept[n++] = old;
-        } else {
-            s.from_ns = min_i64(s.from_ns, old.from_ns);
-            s.to_ns = max_i64(s.to_ns, old.to_ns);
-        }
+    for (size_t i = 0; i < PLAN_N_LENGTHS; i++) {
+        add_hole(&group->holes[i], s);
     }
 
-    /* The stretch now includes all that it overlapped: insert it. */
-    size_t at = n;
-    while (at > 0 && kept[at - 1].from_ns > s.from_ns) {
-        kept[at] = kept[at - 1];
-        at--;
-    }
-
-    kept[at] = s;
-    n++;
-
-    if (n > PLAN_MAX_FORBIDDEN) {
-        kept[n - 2].to_ns = kept[n - 1].to_ns;
-        n--;
-    }
-
-    assert(n <= PLAN_MAX_FORBIDDEN);
-    memcpy(group->forbidden, kept, n * sizeof kept[0]);
-    group->n_forbidden = n;
+    group->has_deletions = true;
 }
 
 enum plan_fate hearth_plan_fate(const struct planner *p, const struct plan_service *service,
@@ -276,7 +364,7 @@ static struct plan_group *find_group_of_deleted(struct planner *p, struct plan_s
 
         /* A shared group has the lowest bound of blocks, and both bounds of segments. */
         struct plan_group *group = &p->groups[PLAN_MAX_GROUPS + i];
-        bool shared = group->n_forbidden > 0;
+        bool shared = group->has_deletions;
         group->built_ns = shared ? min_i64(group->built_ns, own->built_ns) : own->built_ns;
         group->compacted_from_ns = shared
                                        ? min_i64(group->compacted_from_ns, own->compacted_from_ns)
@@ -284,6 +372,8 @@ static struct plan_group *find_group_of_deleted(struct planner *p, struct plan_s
         group->compacted_to_ns =
             shared ? max_i64(group->compacted_to_ns, own->compacted_to_ns) : own->compacted_to_ns;
 
+        const struct service_bounds bounds = bounds_of(service);
+        add_absent_blocks(group, &bounds);
         for (size_t t = 0; t < service->n_tombstones; t++) {
             struct plan_stretch hidden;
             if (find_hidden_stretch(p, &service->tombstones[t], &hidden)) {
@@ -298,6 +388,28 @@ static struct plan_group *find_group_of_deleted(struct planner *p, struct plan_s
 }
 
 /* ---- hits of the groups ---- */
+
+/* Whether series of the group lack blocks in the range. */
+static bool lacks_blocks(const struct plan_group *group)
+{
+    for (size_t i = 0; i < PLAN_N_LENGTHS; i++) {
+        if (group->holes[i].n > 0) {
+            return true;
+        }
+    }
+
+    return false;
+}
+
+/*
+ * The group of the hits of a service that blocks of the whole service answer: another one than that
+ * of its other hits if these lack blocks.
+ */
+static struct plan_group *find_group_of_whole(struct planner *p, const struct plan_service *service)
+{
+    struct plan_group *own = &p->groups[service->group];
+    return lacks_blocks(own) ? own + (ptrdiff_t)2 * PLAN_MAX_GROUPS : own;
+}
 
 /*
  * The covered hit whose whole-service blocks answer for a hit; NULL if there is none. Both lists
@@ -380,8 +492,20 @@ static bool allocate_group_hits(struct planner *p)
         }
     }
 
+    /* A group of whole services gets hits of one group, and its bounds. */
+    for (size_t i = 0; i < PLAN_MAX_GROUPS; i++) {
+        const struct plan_group *own = &p->groups[i];
+        if (lacks_blocks(own)) {
+            p->groups[2 * PLAN_MAX_GROUPS + i] =
+                (struct plan_group){.built_ns = own->built_ns,
+                                    .compacted_from_ns = own->compacted_from_ns,
+                                    .compacted_to_ns = own->compacted_to_ns,
+                                    .cap_rows = p->in->n_covered > 0 ? own->cap_rows : 0};
+        }
+    }
+
     /* Each list of a group has at most as many hits as the group. */
-    for (size_t i = 0; i < (size_t)2 * PLAN_MAX_GROUPS; i++) {
+    for (size_t i = 0; i < PLAN_N_GROUPS; i++) {
         struct plan_group *group = &p->groups[i];
         if (group->cap_rows == 0) {
             continue;
@@ -418,11 +542,12 @@ static bool assign_hits_to_groups(struct planner *p)
                 continue;
             }
 
+            const struct hearth_series_hit *cover = whole ? find_covered_hit(p->in, hit) : NULL;
             struct plan_group *group = fate == PLAN_TOUCHED ? find_group_of_deleted(p, service)
+                                       : cover != NULL      ? find_group_of_whole(p, service)
                                                             : &p->groups[service->group];
             push_hit(&group->rows, hit);
 
-            const struct hearth_series_hit *cover = whole ? find_covered_hit(p->in, hit) : NULL;
             bool again = cover != NULL && group->whole.n > 0 &&
                          compare_plan_hits(&group->whole.v[group->whole.n - 1], cover) == 0;
             if (cover == NULL) {
@@ -433,7 +558,7 @@ static bool assign_hits_to_groups(struct planner *p)
         }
     }
 
-    for (size_t i = 0; i < PLAN_MAX_GROUPS; i++) {
+    for (size_t i = 0; i < PLAN_N_GROUPS; i++) {
         drop_repeated_hits(&p->groups[i].whole);
     }
 

@@ -12,10 +12,11 @@
 #include "hearth/base/clock.h"
 #include "hearth/engine/plan.h"
 
-#define PLAN_MAX_GROUPS    8  /* of services in the same state */
-#define PLAN_MAX_FORBIDDEN 16 /* stretches of one group in which blocks are not used */
-#define PLAN_NS_PER_10M    (INT64_C(600) * HEARTH_NS_PER_SEC)
-#define PLAN_NO_GROUP      UINT32_MAX
+#define PLAN_MAX_GROUPS 8  /* of services in the same state */
+#define PLAN_MAX_HOLES  16 /* of one group and size of block */
+#define PLAN_NS_PER_10M (INT64_C(600) * HEARTH_NS_PER_SEC)
+#define PLAN_NO_GROUP   UINT32_MAX
+#define PLAN_N_GROUPS   ((size_t)3 * PLAN_MAX_GROUPS)
 
 /* A part of the range, half-open. */
 struct plan_stretch {
@@ -23,7 +24,8 @@ struct plan_stretch {
 };
 
 enum {
-    PLAN_GAP = HEARTH_N_SOURCES /* instead of a source: no source has the data any more */
+    PLAN_GAP = HEARTH_N_SOURCES, /* instead of a source: no source has the data any more */
+    PLAN_N_LENGTHS = 3           /* of blocks */
 };
 
 /* A stretch of a group's range, and the source that answers it. */
@@ -38,15 +40,31 @@ struct plan_hits {
     size_t n;
 };
 
+/* Stretches in which blocks are deleted in part, or absent: ascending, disjoint. */
+struct plan_holes {
+    struct plan_stretch at[PLAN_MAX_HOLES + 1];
+    size_t n;
+};
+
 struct plan_group {
     /* rows may be in either table between the two compacted bounds */
     int64_t built_ns, compacted_from_ns, compacted_to_ns;
-    struct plan_stretch forbidden[PLAN_MAX_FORBIDDEN + 1]; /* ascending, disjoint */
-    size_t n_forbidden;
+    struct plan_holes holes[PLAN_N_LENGTHS]; /* by hearth_plan_holes_of */
+    bool has_deletions;
     struct plan_hits rows, blocks,
         whole; /* hits for profiles, blocks of series, blocks of services */
     size_t cap_rows;
 };
+
+/* The holes of a group for blocks of a length; packed totals have those of the longest blocks. */
+static inline const struct plan_holes *hearth_plan_holes_of(const struct plan_group *group,
+                                                            enum hearth_source source)
+{
+    size_t i = source == HEARTH_SOURCE_ROLL_10M  ? 0
+               : source == HEARTH_SOURCE_ROLL_1H ? 1
+                                                 : PLAN_N_LENGTHS - 1;
+    return &group->holes[i];
+}
 
 /* One service of the query. */
 struct plan_service {
@@ -55,7 +73,10 @@ struct plan_service {
     size_t n_tombstones; /* of the service */
     size_t first_hit, n_hits;
     int64_t built_ns, compacted_ns; /* clamped to the range */
-    uint32_t group, deleted_group;  /* indices of planner.groups; PLAN_NO_GROUP: not yet */
+    /* What is absent of the range before built_ns, clamped to it; NULL if n_absent is 0. */
+    struct hearth_absent_blocks *absent;
+    size_t n_absent;
+    uint32_t group, deleted_group; /* indices of planner.groups; PLAN_NO_GROUP: not yet */
 };
 
 struct plan_tier {
@@ -73,7 +94,11 @@ struct planner {
     size_t n_tiers;
     struct plan_service *services;
     size_t n_services;
-    /* [2 * PLAN_MAX_GROUPS]: groups of services, then groups of series with deletions */
+    /*
+     * [PLAN_N_GROUPS]: groups of services, then groups of series with deletions, then, for each
+     * group of services that lack blocks of series, one of hits with blocks of whole services,
+     * which lack none
+     */
     struct plan_group *groups;
     size_t n_deleted_groups;
     struct plan_piece *pieces; /* of the current group */
