@@ -30,6 +30,7 @@ struct resum {
     enum hearth_tier tier;
     const struct mixed *of;     /* the block that is summed */
     struct hearth_roll_set set; /* at most one sum */
+    bool wider;                 /* blocks of the whole service were deleted without a new sum */
     struct hearth_arena arena;  /* of one row */
     struct hearth_buf unpacked; /* of one column of the row */
 };
@@ -124,7 +125,10 @@ static enum hearth_status add_series_block(void *context, const PGresult *row,
                : HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the members of a block");
 }
 
-/* Replaces all parts of the block resum->of by the sum of the blocks of its members that stay. */
+/*
+ * Replaces all parts of the block resum->of by the sum of the blocks of its members that stay.
+ * Where these are absent (roll_sparse.h), their profiles are gone, too, and the block is deleted.
+ */
 static enum hearth_status sum_rest(struct resum *resum, struct hearth_err *err)
 {
     struct hearth_builder *builder = resum->work->builder;
@@ -158,6 +162,7 @@ static enum hearth_status sum_rest(struct resum *resum, struct hearth_err *err)
     if (resum->set.n > 0) {
         HEARTH_TRY(hearth_roll_put(resum->roll, resum->tier, &resum->set.sums[0], err));
     }
+    resum->wider = resum->wider || (resum->set.n == 0 && of->n_rest > 0);
     hearth_roll_set_clear(&resum->set);
 
     return hearth_roll_is_full(resum->roll) ? hearth_roll_send(resum->roll, err) : HEARTH_OK;
@@ -341,6 +346,7 @@ enum hearth_status hearth_erase_blocks_of_day(struct hearth_erase_work *work, in
         status = hearth_roll_send(&roll, err);
     }
     *part = roll.part;
+    *ret_wider = *ret_wider || resum.wider;
 
     hearth_roll_set_release(&resum.set);
     hearth_roll_release(&roll);

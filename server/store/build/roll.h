@@ -3,8 +3,8 @@
  *
  * roll_close.c builds closed buckets, roll_fold.c adds late profiles; both use roll_write.c and
  * roll_merge.c. Rows are added by series and time. They are summed per (series, block, writer). A
- * complete block is written, and added to the block of its whole service and to the next longer
- * block of its series.
+ * complete block is written, unless it is one of those that are left out (roll_sparse.h), and added
+ * to the block of its whole service and to the next longer block of its series.
  *
  *   10 min, series --> 1 h, series --> 1 d, series          each written, then added
  *        |                 |               |
@@ -26,6 +26,7 @@
 #include "hearth/store/read.h"
 
 #include "build/builder.h"
+#include "build/roll_sparse.h"
 #include "read/stored_rows.h"
 
 #define HEARTH_BUCKET_NS (600 * HEARTH_NS_PER_SEC)
@@ -80,8 +81,10 @@ struct hearth_roll_shape {
 struct hearth_roll {
     struct hearth_builder *builder;
     int32_t service_id;
-    int64_t part;                     /* part of the next written rows */
-    int64_t from_ns, to_ns;           /* blocks of 1 h and 1 d that lie within are made */
+    int64_t part;                    /* part of the next written rows */
+    int64_t from_ns, to_ns;          /* blocks of 1 h and 1 d that lie within are made */
+    struct hearth_absent_set absent; /* blocks of series that are not written */
+    bool only_hours; /* write blocks of 1 h of series, and nothing else: all others are there */
     struct hearth_roll_shape *shapes; /* of the service's series, ascending by series */
     size_t n_shapes;
     struct hearth_roll_set series[HEARTH_N_TIERS];  /* sums of the current series */
@@ -139,9 +142,13 @@ void hearth_roll_count(const struct hearth_roll *roll);
 
 /* ---- roll_merge.c: sums of stored blocks ---- */
 
-/* Write the blocks of `tier` (not the shortest) at t0_ns as sums of the next shorter tier's. */
+/*
+ * Write the blocks of `tier` (not the shortest) at t0_ns as sums of the next shorter tier's;
+ * only_service: those of the whole service.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_roll_up(struct hearth_roll *roll, enum hearth_tier tier,
-                                                    int64_t t0_ns, struct hearth_err *err);
+                                                    int64_t t0_ns, bool only_service,
+                                                    struct hearth_err *err);
 /* Keys of blocks or totals. */
 struct hearth_roll_keys {
     const int32_t *series_ids; /* NULL: all; below 0: shapes of whole-service blocks, negated */

@@ -625,23 +625,50 @@ static enum hearth_status sum_rows(struct hearth_roll *roll, const struct due *d
 }
 
 /*
- * Builds the hour and the day that had begun before at_ns and end at next_ns or before, when
- * built_to is raised from at_ns to next_ns. There are no profiles between the two times.
+ * Builds the blocks of an hour whose 10 minutes are built: from these, or those of series again
+ * from their profiles if some of these are absent.
  */
-static enum hearth_status end_begun_blocks(struct hearth_roll *roll, int64_t at_ns, int64_t next_ns,
-                                           struct hearth_err *err)
+static enum hearth_status sum_hour(struct hearth_roll *roll, const struct due *due, int64_t hour_ns,
+                                   struct hearth_err *err)
 {
-    assert(at_ns <= next_ns);
-
-    for (enum hearth_tier tier = HEARTH_TIER_1H; tier <= HEARTH_TIER_1D; tier++) {
-        int64_t length_ns = hearth_tier_length_ns(tier);
-        int64_t t0_ns = hearth_floor_ns(at_ns, length_ns);
-        if (t0_ns != at_ns && t0_ns + length_ns <= next_ns) {
-            HEARTH_TRY(hearth_roll_up(roll, tier, t0_ns, err));
-        }
+    int64_t end_ns = hour_ns + HEARTH_NS_PER_HOUR;
+    bool again = hearth_absent_set_meets(&roll->absent, HEARTH_BUCKET_NS, hour_ns, end_ns);
+    HEARTH_TRY(hearth_roll_up(roll, HEARTH_TIER_1H, hour_ns, again, err));
+    if (!again) {
+        return HEARTH_OK;
     }
 
-    return HEARTH_OK;
+    int64_t from_ns = roll->from_ns, to_ns = roll->to_ns;
+    roll->from_ns = hour_ns;
+    roll->to_ns = end_ns;
+    roll->only_hours = true;
+    enum hearth_status status = sum_rows(roll, due, hour_ns, end_ns, err);
+    roll->from_ns = from_ns;
+    roll->to_ns = to_ns;
+    roll->only_hours = false;
+
+    return status;
+}
+
+/*
+ * Builds the hour and the day that had begun before built_to and end at next_ns or before, when
+ * built_to is raised to next_ns. There are no profiles between the two times.
+ */
+static enum hearth_status end_begun_blocks(struct hearth_roll *roll, const struct due *due,
+                                           int64_t next_ns, struct hearth_err *err)
+{
+    int64_t at_ns = due->built_to_ns;
+    int64_t hour_ns = hearth_floor_ns(at_ns, HEARTH_NS_PER_HOUR);
+    int64_t day_ns = hearth_floor_ns(at_ns, HEARTH_NS_PER_DAY);
+    assert(at_ns <= next_ns);
+
+    if (hour_ns != at_ns && hour_ns + HEARTH_NS_PER_HOUR <= next_ns) {
+        HEARTH_TRY(sum_hour(roll, due, hour_ns, err));
+    }
+
+    return day_ns != at_ns && day_ns + HEARTH_NS_PER_DAY <= next_ns
+               ? hearth_roll_up(roll, HEARTH_TIER_1D, day_ns, false, err)
+               : HEARTH_OK;
 }
 
 /*
@@ -655,9 +682,9 @@ static enum hearth_status build_range(struct hearth_roll *roll, const struct due
 
     HEARTH_TRY(sum_rows(roll, due, from_ns, to_ns, err));
 
-    /* An hour built in pieces is summed from its 10 minutes; its totals become one part. */
+    /* An hour built in pieces is summed at its end; its totals become one part. */
     if (to_ns == hour_ns + HEARTH_NS_PER_HOUR && from_ns != hour_ns) {
-        HEARTH_TRY(hearth_roll_up(roll, HEARTH_TIER_1H, hour_ns, err));
+        HEARTH_TRY(sum_hour(roll, due, hour_ns, err));
         roll->part++; /* the totals of this hour have a row of this part already */
         struct hearth_roll_keys keys = {.from_ns = hour_ns, .to_ns = hour_ns};
         HEARTH_TRY(hearth_roll_merge_totals(roll, &keys, 1, err));
@@ -666,30 +693,37 @@ static enum hearth_status build_range(struct hearth_roll *roll, const struct due
     /* A day is summed from its hours. */
     int64_t day_ns = hearth_floor_ns(from_ns, HEARTH_NS_PER_DAY);
 
-    return to_ns == day_ns + HEARTH_NS_PER_DAY ? hearth_roll_up(roll, HEARTH_TIER_1D, day_ns, err)
-                                               : HEARTH_OK;
+    return to_ns == day_ns + HEARTH_NS_PER_DAY
+               ? hearth_roll_up(roll, HEARTH_TIER_1D, day_ns, false, err)
+               : HEARTH_OK;
 }
 
 /*
  * Locks the service's state and raises its generation, which is the part. *ret_part 0: built_to or
- * compacted_to has changed, for example by a request for a rebuild.
+ * compacted_to has changed, for example by a request for a rebuild. Reads which blocks are absent.
  */
 static enum hearth_status lock_due_state(struct hearth_builder *builder, const struct due *due,
-                                         int64_t *ret_part, struct hearth_err *err)
+                                         int64_t *ret_part, struct hearth_absent_set *ret_absent,
+                                         struct hearth_err *err)
 {
     char sql[256];
     (void)snprintf(sql, sizeof sql,
                    "UPDATE hearth_data.roll_state SET generation = generation + 1 WHERE"
                    " service_id = %" PRId32 " AND built_to = %" PRId64
-                   " AND compacted_to = %" PRId64 " RETURNING generation",
+                   " AND compacted_to = %" PRId64 " RETURNING generation, absent",
                    due->service_id, due->built_to_ns, due->compacted_to_ns);
 
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
-    *ret_part = PQntuples(result) > 0 ? hearth_pg_i64(result, 0, 0) : 0;
+    enum hearth_status status = HEARTH_OK;
+    if (PQntuples(result) > 0) {
+        *ret_part = hearth_pg_i64(result, 0, 0);
+        status = hearth_absent_set_take(result, 0, 1, ret_absent, err);
+    }
+
     PQclear(result);
 
-    return HEARTH_OK;
+    return status;
 }
 
 /* The range that one transaction builds; built_to becomes to_ns. */
@@ -727,31 +761,45 @@ static enum hearth_status mark_built_buckets(struct hearth_roll *roll, const str
     return hearth_rules_mark(roll->builder, roll->service_id, t0s_ns, n, err);
 }
 
+/* Stores how far the service is built, the last part used, and which blocks are absent. */
+static enum hearth_status store_built(const struct hearth_roll *roll, int64_t built_to_ns,
+                                      struct hearth_err *err)
+{
+    HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &arena);
+    if (!hearth_absent_set_param(&params, &arena, &roll->absent)) {
+        return HEARTH_FAIL_ARENA(err, &arena);
+    }
+
+    char sql[256];
+    (void)snprintf(sql, sizeof sql,
+                   "UPDATE hearth_data.roll_state SET built_to = %" PRId64 ", generation = %" PRId64
+                   ", absent = $1 WHERE service_id = %" PRId32,
+                   built_to_ns, roll->part, roll->service_id);
+
+    return hearth_pg_exec(&roll->builder->pg, sql, &params, NULL, NULL, NULL, err);
+}
+
 /* Builds one piece, raises built_to, and commits. */
 static enum hearth_status build_in_transaction(struct hearth_roll *roll, const struct due *due,
                                                struct hearth_err *err)
 {
-    struct hearth_builder *builder = roll->builder;
     struct piece piece = choose_piece(due, roll->n_shapes);
     roll->from_ns = piece.from_ns;
     roll->to_ns = piece.to_ns;
 
     /* Build the hour and day that ended before the piece, then the piece. */
-    HEARTH_TRY(end_begun_blocks(roll, due->built_to_ns, piece.from_ns, err));
+    HEARTH_TRY(end_begun_blocks(roll, due, piece.from_ns, err));
     if (piece.from_ns < piece.to_ns) {
         HEARTH_TRY(build_range(roll, due, piece.from_ns, piece.to_ns, err));
         HEARTH_TRY(mark_built_buckets(roll, &piece, err));
     }
 
-    /* Store how far the service is built, and the last part used. */
-    char sql[256];
-    (void)snprintf(sql, sizeof sql,
-                   "UPDATE hearth_data.roll_state SET built_to = %" PRId64 ", generation = %" PRId64
-                   " WHERE service_id = %" PRId32,
-                   piece.to_ns, roll->part, due->service_id);
-    HEARTH_TRY(run_roll_statement(builder, sql, err));
+    HEARTH_TRY(store_built(roll, piece.to_ns, err));
 
-    return hearth_builder_commit(builder, err);
+    return hearth_builder_commit(roll->builder, err);
 }
 
 /* Builds one piece of a service in a transaction. */
@@ -768,10 +816,12 @@ static enum hearth_status build_due_service(struct hearth_builder *builder, cons
     /* Build, unless the state has changed. */
     HEARTH_TRY(hearth_builder_begin(builder, err));
     struct hearth_roll roll = {0};
+    struct hearth_absent_set absent = {0};
     int64_t part = 0;
-    enum hearth_status status = lock_due_state(builder, due, &part, err);
+    enum hearth_status status = lock_due_state(builder, due, &part, &absent, err);
     if (status == HEARTH_OK && part > 0) {
         status = hearth_roll_init(&roll, builder, due->service_id, part, 0, 0, err);
+        roll.absent = absent;
         if (status == HEARTH_OK) {
             status = build_in_transaction(&roll, due, err);
         }

@@ -4,7 +4,8 @@
  *
  * One transaction takes a bounded number of a service's late profiles whose bucket is built: it
  * deletes them from profile_late, writes them to `profile` or, if their hour is compacted, to a new
- * part of a segment, and adds delta blocks to every tier that is built, and totals. The parts of a
+ * part of a segment, and adds delta blocks to every tier that is built, except where its blocks are
+ * absent, and totals. The parts of a
  * key that has many become one part. Queries read late profiles, too, so a delay does no harm:
  * services are visited every few rounds, so that late profiles of one bucket share their blocks.
  */
@@ -33,7 +34,8 @@ struct fold {
     struct hearth_builder *builder;
     int32_t service_id;
     int64_t part, built_to_ns, compacted_to_ns;
-    PGresult *result; /* the rows borrow from it */
+    struct hearth_absent_set absent; /* blocks that get no delta */
+    PGresult *result;                /* the rows borrow from it */
     struct hearth_arena arena;
     struct hearth_stored_row *rows; /* sorted by series and time */
     size_t n_rows;
@@ -273,7 +275,7 @@ static enum hearth_status lock_fold_state(struct fold *fold, struct hearth_err *
     char sql[224];
     (void)snprintf(sql, sizeof sql,
                    "UPDATE hearth_data.roll_state SET generation = generation + 1 WHERE service_id"
-                   " = %" PRId32 " RETURNING generation, built_to, compacted_to",
+                   " = %" PRId32 " RETURNING generation, built_to, compacted_to, absent",
                    fold->service_id);
 
     PGresult *result = NULL;
@@ -287,9 +289,10 @@ static enum hearth_status lock_fold_state(struct fold *fold, struct hearth_err *
     fold->part = hearth_pg_i64(result, 0, 0);
     fold->built_to_ns = hearth_pg_i64(result, 0, 1);
     fold->compacted_to_ns = hearth_pg_i64(result, 0, 2);
+    enum hearth_status status = hearth_absent_set_take(result, 0, 3, &fold->absent, err);
     PQclear(result);
 
-    return HEARTH_OK;
+    return status;
 }
 
 /* Folds late profiles and commits. */
@@ -305,6 +308,7 @@ static enum hearth_status fold_late_in_transaction(struct fold *fold, struct hea
     /* Add them to the roll-ups. */
     HEARTH_TRY(hearth_roll_init(&fold->roll, fold->builder, fold->service_id, fold->part,
                                 HEARTH_NEVER_NS, fold->built_to_ns, err));
+    fold->roll.absent = fold->absent;
     if (fold->n_rows > 0) {
         HEARTH_TRY(add_deltas(fold, err));
         HEARTH_TRY(mark_folded_buckets(fold, err));

@@ -415,6 +415,14 @@ static enum hearth_status add_to_service(struct hearth_roll *roll, enum hearth_t
     return roll->n_sum_bytes > max ? shed_service_sums(roll, err) : HEARTH_OK;
 }
 
+/* Whether the block of a series is written. */
+static bool is_written(const struct hearth_roll *roll, enum hearth_tier tier, int64_t t0_ns)
+{
+    return (!roll->only_hours || tier == HEARTH_TIER_1H) &&
+           !hearth_absent_set_meets(&roll->absent, TIERS[tier].length_ns, t0_ns,
+                                    t0_ns + TIERS[tier].length_ns);
+}
+
 /*
  * Writes the sum of a series, and adds it to the whole service and to the next longer block. The
  * sum is empty afterwards.
@@ -426,8 +434,13 @@ static enum hearth_status pass_on(struct hearth_roll *roll, enum hearth_tier tie
 
     /* Write the block, and add it to the whole service. */
     hearth_block_sums_list(&sum->sums);
-    HEARTH_TRY(hearth_roll_put(roll, tier, sum, err));
-    HEARTH_TRY(add_to_service(roll, tier, sum, err));
+    if (is_written(roll, tier, sum->t0_ns)) {
+        HEARTH_TRY(hearth_roll_put(roll, tier, sum, err));
+    }
+
+    if (!roll->only_hours) {
+        HEARTH_TRY(add_to_service(roll, tier, sum, err));
+    }
 
     /* Add it to the longer block, if that is made. */
     enum hearth_tier next = tier + 1;
@@ -557,7 +570,10 @@ enum hearth_status hearth_roll_add(struct hearth_roll *roll, const struct hearth
                                    struct hearth_err *err)
 {
     HEARTH_TRY(turn_to(roll, row, err));
-    HEARTH_TRY(add_totals(roll, row, err));
+    if (!roll->only_hours) {
+        HEARTH_TRY(add_totals(roll, row, err));
+    }
+
     assert(roll->has_row && roll->series_id == row->series_id);
 
     /* Find the sum of the 10 minutes. */
@@ -574,7 +590,7 @@ enum hearth_status hearth_roll_add(struct hearth_roll *roll, const struct hearth
         roll->part++;
     }
 
-    roll->n_rows++;
+    roll->n_rows += !roll->only_hours;
 
     return hearth_block_sums_add(&sum->sums, row->ids, row->vals, row->totals, 1, err);
 }

@@ -1,0 +1,37 @@
+/*
+ * roll_sparse.h -- blocks of series that are left out because they would sum few profiles (private
+ * to the store; docs/decisions/0046-sparse-data.md).
+ *
+ * Which ones are absent is written in roll_state in the transaction that builds, and read by each
+ * plan. Blocks of whole services and of days, and totals, are never left out.
+ *
+ * Threads: a set belongs to its transaction.
+ */
+#ifndef HEARTH_STORE_ROLL_SPARSE_H
+#define HEARTH_STORE_ROLL_SPARSE_H
+
+#include "hearth/store/read.h"
+
+#include "pg/pg.h"
+
+/* The ranges of roll_state.absent. */
+struct hearth_absent_set {
+    struct hearth_absent_blocks ranges[HEARTH_MAX_ABSENT]; /* in the order of read.h */
+    size_t n;
+};
+
+/* Read roll_state.absent of a service. CORRUPT: it is damaged. */
+HEARTH_MUST_CHECK enum hearth_status hearth_absent_set_take(const PGresult *result, int row,
+                                                            int field,
+                                                            struct hearth_absent_set *ret,
+                                                            struct hearth_err *err);
+/* Add the set as a parameter of type int8[]. The arena of params holds it. */
+HEARTH_MUST_CHECK bool hearth_absent_set_param(struct hearth_pg_params *params,
+                                               struct hearth_arena *arena,
+                                               const struct hearth_absent_set *set);
+
+/* Return whether blocks of this length are absent somewhere in [from_ns, to_ns). */
+bool hearth_absent_set_meets(const struct hearth_absent_set *set, int64_t length_ns,
+                             int64_t from_ns, int64_t to_ns);
+
+#endif
