@@ -63,6 +63,7 @@ struct hearth_store_options {
     bool builder;               /* take part in roll-ups, compaction and retention; true */
     int64_t builder_interval_ns; /* pause between rounds; 10 s */
     int64_t rollup_grace_ns;     /* a bucket is closed this long after its end; 60 s */
+    int64_t rollup_min_profiles; /* blocks that would sum fewer are left out; 0: none; 8 */
     bool compaction;             /* rewrite closed hours into segments; true */
     int64_t compact_after_ns;    /* an hour is compacted this long after its end; 6 h */
     int64_t retain_raw_ns;       /* profiles (rows and segments); 0: for ever; 7 d */
@@ -99,8 +100,8 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
 /*
  * Apply new values of the retention (retain_*), max_services, max_series, max_disk_bytes,
  * min_free_disk_bytes, max_ingest_errors, max_originals_bytes, upload_idle_ns, compaction,
- * compact_after_ns and builder_interval_ns; other options are ignored. Keeps the options until
- * _close. Work in progress may end with the values that it began with.
+ * compact_after_ns, rollup_min_profiles and builder_interval_ns; other options are ignored. Keeps
+ * the options until _close. Work in progress may end with the values that it began with.
  */
 void hearth_store_set_options(struct hearth_store *store,
                               const struct hearth_store_options *options);

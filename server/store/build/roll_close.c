@@ -789,6 +789,13 @@ static enum hearth_status build_in_transaction(struct hearth_roll *roll, const s
     struct piece piece = choose_piece(due, roll->n_shapes);
     roll->from_ns = piece.from_ns;
     roll->to_ns = piece.to_ns;
+    if (piece.from_ns < piece.to_ns) {
+        const struct hearth_sparse_range range = {.built_to_ns = due->built_to_ns,
+                                                  .from_ns = piece.from_ns,
+                                                  .to_ns = piece.to_ns,
+                                                  .compacted_to_ns = due->compacted_to_ns};
+        HEARTH_TRY(hearth_sparse_decide(roll, &range, err));
+    }
 
     /* Build the hour and day that ended before the piece, then the piece. */
     HEARTH_TRY(end_begun_blocks(roll, due, piece.from_ns, err));

@@ -14,6 +14,8 @@
 
 #include "pg/pg.h"
 
+struct hearth_roll;
+
 /* The ranges of roll_state.absent. */
 struct hearth_absent_set {
     struct hearth_absent_blocks ranges[HEARTH_MAX_ABSENT]; /* in the order of read.h */
@@ -33,5 +35,20 @@ HEARTH_MUST_CHECK bool hearth_absent_set_param(struct hearth_pg_params *params,
 /* Return whether blocks of this length are absent somewhere in [from_ns, to_ns). */
 bool hearth_absent_set_meets(const struct hearth_absent_set *set, int64_t length_ns,
                              int64_t from_ns, int64_t to_ns);
+
+/* A range that a transaction builds; built_to_ns is where the service was built to before. */
+struct hearth_sparse_range {
+    int64_t built_to_ns, from_ns, to_ns; /* there are no profiles from built_to_ns to from_ns */
+    int64_t compacted_to_ns;
+};
+
+/*
+ * In a transaction: decide which blocks of 10 minutes are absent in the range, and bring
+ * roll->absent up to date with that: ranges that are built again or that retention has passed are
+ * removed. Errors of the database; NO_MEMORY.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_sparse_decide(struct hearth_roll *roll,
+                                                          const struct hearth_sparse_range *range,
+                                                          struct hearth_err *err);
 
 #endif
