@@ -154,13 +154,17 @@ static void disturb(struct run *run)
     }
 }
 
-static struct hearth_store *open_building(const char *url)
+static struct hearth_store *open_building(const char *url, int64_t min_profiles)
 {
     struct hearth_store_options options = rolling_options(10 * HEARTH_NS_PER_MS);
+    options.rollup_min_profiles = min_profiles;
     options.linger_ns = HEARTH_NS_PER_MS;
     options.rollup_grace_ns = MINUTE_NS;
     return expect_ready(store_open_building(url, &options));
 }
+
+/* About the mean of the blocks, so that some are left out. */
+#define MIXED_MEAN 14
 
 /* For so long, and on a slow machine until each kind of disturbance has happened. */
 static void disturb_for(struct run *run, int seconds)
@@ -186,9 +190,13 @@ static void compare_all_stacks(const char *url)
     }
 }
 
-static void every_block_is_the_sum_of_its_profiles_whatever_happens(void **state)
+static long long count_absent_ranges(const char *url)
 {
-    (void)state;
+    return pg_cluster_int(url, "SELECT sum(cardinality(absent)) / 3 FROM hearth_data.roll_state");
+}
+
+static void disturb_and_compare(int64_t min_profiles)
+{
     const char *text = getenv("HEARTH_ROLLUP_SECONDS");
     int seconds = text == NULL ? 8 : (int)strtol(text, NULL, 10);
     struct run *run = calloc(1, sizeof *run);
@@ -200,7 +208,7 @@ static void every_block_is_the_sum_of_its_profiles_whatever_happens(void **state
     pthread_t clock, threads[N_STORES * N_WRITERS];
     struct writer writers[N_STORES * N_WRITERS];
     for (int i = 0; i < N_STORES; i++) {
-        run->stores[i] = open_building(run->url);
+        run->stores[i] = open_building(run->url, min_profiles);
     }
     PGconn *elsewhere = open_foreign(other, "stranger"),
            *beside = open_foreign(run->url, "stranger");
@@ -237,6 +245,8 @@ static void every_block_is_the_sum_of_its_profiles_whatever_happens(void **state
                      atomic_load(&run->n_stored));
     assert_true(run->n_robbed > 0);
     compare_all_stacks(run->url);
+    print_message("%lld ranges without blocks of series\n", count_absent_ranges(run->url));
+    assert_int_equal(count_absent_ranges(run->url) > 0, min_profiles > 0);
     PQfinish(elsewhere);
     PQfinish(beside);
     for (int i = 0; i < N_STORES; i++) {
@@ -246,11 +256,24 @@ static void every_block_is_the_sum_of_its_profiles_whatever_happens(void **state
     free(run);
 }
 
+static void every_block_is_the_sum_of_its_profiles_whatever_happens(void **state)
+{
+    (void)state;
+    disturb_and_compare(0);
+}
+
+static void the_same_where_some_blocks_are_left_out(void **state)
+{
+    (void)state;
+    disturb_and_compare(MIXED_MEAN);
+}
+
 int main(void)
 {
     hearth_log_set_level(HEARTH_LOG_ERROR);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_block_is_the_sum_of_its_profiles_whatever_happens),
+        cmocka_unit_test(the_same_where_some_blocks_are_left_out),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }
