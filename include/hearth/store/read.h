@@ -19,10 +19,11 @@
 
 /*
  * Series of the service have no blocks of this length whose time lies in [from_ns, to_ns): they
- * would sum too few profiles. Blocks of whole services, and totals, are there.
+ * would sum too few profiles. Totals are there.
  */
 struct hearth_absent_blocks {
     int64_t length_ns, from_ns, to_ns; /* both times are multiples of the length */
+    bool whole;                        /* there are no blocks of the whole service either */
 };
 
 #define HEARTH_MAX_ABSENT 64 /* ranges of a service */

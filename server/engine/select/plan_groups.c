@@ -3,7 +3,7 @@
  *
  * Services in the same state form a group: the plan depends only on how far blocks are built, where
  * they are absent, and how far rows are compacted, and all matter only within the range. Hits that
- * blocks of whole services answer lack no blocks: they leave such a group for one of their own.
+ * blocks of whole services answer lack fewer blocks: they leave such a group for one of their own.
  * Series that a tombstone names form groups of their own, in which blocks that the tombstone
  * overlaps are not used; meanwhile their services do without blocks of whole services. The number
  * of groups is bounded: the remaining services share one, with the lowest bound of blocks, the
@@ -135,6 +135,21 @@ static bool make_plan_services(struct planner *p)
     return true;
 }
 
+static int compare_absent_blocks(const struct hearth_absent_blocks *x,
+                                 const struct hearth_absent_blocks *y)
+{
+    if (x->length_ns != y->length_ns) {
+        return x->length_ns < y->length_ns ? -1 : 1;
+    }
+
+    if (x->from_ns != y->from_ns) {
+        return x->from_ns < y->from_ns ? -1 : 1;
+    }
+
+    return x->to_ns != y->to_ns ? (x->to_ns > y->to_ns) - (x->to_ns < y->to_ns)
+                                : x->whole - y->whole;
+}
+
 static int compare_bounds(const void *a, const void *b)
 {
     struct service_bounds x, y;
@@ -152,7 +167,14 @@ static int compare_bounds(const void *a, const void *b)
         return x.n_absent < y.n_absent ? -1 : 1;
     }
 
-    return x.n_absent == 0 ? 0 : memcmp(x.absent, y.absent, x.n_absent * sizeof x.absent[0]);
+    for (size_t i = 0; i < x.n_absent; i++) {
+        int order = compare_absent_blocks(&x.absent[i], &y.absent[i]);
+        if (order != 0) {
+            return order;
+        }
+    }
+
+    return 0;
 }
 
 static int compare_bounds_by_hits(const void *a, const void *b)
@@ -212,15 +234,18 @@ static void add_hole(struct plan_holes *holes, struct plan_stretch s)
     }
 }
 
-/* Adds what is absent of a service to the holes of its group. */
-static void add_absent_blocks(struct plan_group *group, const struct service_bounds *bounds)
+/* Adds what is absent of a service to the holes of a group; only_whole: of the whole service. */
+static void add_absent_blocks(struct plan_group *group, const struct service_bounds *bounds,
+                              bool only_whole)
 {
     for (size_t i = 0; i < bounds->n_absent; i++) {
         const struct hearth_absent_blocks *absent = &bounds->absent[i];
         bool is_10m = absent->length_ns == PLAN_NS_PER_10M;
         assert(is_10m || absent->length_ns == HEARTH_NS_PER_HOUR);
-        add_hole(&group->holes[is_10m ? 0 : 1],
-                 (struct plan_stretch){absent->from_ns, absent->to_ns});
+        if (absent->whole || !only_whole) {
+            add_hole(&group->holes[is_10m ? 0 : 1],
+                     (struct plan_stretch){absent->from_ns, absent->to_ns});
+        }
     }
 }
 
@@ -276,7 +301,8 @@ static bool make_plan_groups(struct planner *p)
             shared ? min_i64(group->compacted_from_ns, all[i].compacted_ns) : all[i].compacted_ns;
         group->compacted_to_ns =
             shared ? max_i64(group->compacted_to_ns, all[i].compacted_ns) : all[i].compacted_ns;
-        add_absent_blocks(group, &all[i]);
+        add_absent_blocks(group, &all[i], false);
+        add_absent_blocks(group + (ptrdiff_t)2 * PLAN_MAX_GROUPS, &all[i], true);
     }
 
     /* Services find their group by their bounds. */
@@ -373,7 +399,7 @@ static struct plan_group *find_group_of_deleted(struct planner *p, struct plan_s
             shared ? max_i64(group->compacted_to_ns, own->compacted_to_ns) : own->compacted_to_ns;
 
         const struct service_bounds bounds = bounds_of(service);
-        add_absent_blocks(group, &bounds);
+        add_absent_blocks(group, &bounds, false);
         for (size_t t = 0; t < service->n_tombstones; t++) {
             struct plan_stretch hidden;
             if (find_hidden_stretch(p, &service->tombstones[t], &hidden)) {
@@ -495,13 +521,11 @@ static bool allocate_group_hits(struct planner *p)
     /* A group of whole services gets hits of one group, and its bounds. */
     for (size_t i = 0; i < PLAN_MAX_GROUPS; i++) {
         const struct plan_group *own = &p->groups[i];
-        if (lacks_blocks(own)) {
-            p->groups[2 * PLAN_MAX_GROUPS + i] =
-                (struct plan_group){.built_ns = own->built_ns,
-                                    .compacted_from_ns = own->compacted_from_ns,
-                                    .compacted_to_ns = own->compacted_to_ns,
-                                    .cap_rows = p->in->n_covered > 0 ? own->cap_rows : 0};
-        }
+        struct plan_group *whole = &p->groups[2 * PLAN_MAX_GROUPS + i];
+        whole->built_ns = own->built_ns;
+        whole->compacted_from_ns = own->compacted_from_ns;
+        whole->compacted_to_ns = own->compacted_to_ns;
+        whole->cap_rows = lacks_blocks(own) && p->in->n_covered > 0 ? own->cap_rows : 0;
     }
 
     /* Each list of a group has at most as many hits as the group. */

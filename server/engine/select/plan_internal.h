@@ -96,8 +96,8 @@ struct planner {
     size_t n_services;
     /*
      * [PLAN_N_GROUPS]: groups of services, then groups of series with deletions, then, for each
-     * group of services that lack blocks of series, one of hits with blocks of whole services,
-     * which lack none
+     * group of services that lack blocks, one of hits with blocks of whole services, which lack
+     * fewer
      */
     struct plan_group *groups;
     size_t n_deleted_groups;

@@ -78,13 +78,20 @@ struct hearth_roll_shape {
     int32_t series_id, shape_id;
 };
 
+/* What a roll writes. */
+enum hearth_roll_scope {
+    HEARTH_ROLL_ALL,             /* blocks and totals */
+    HEARTH_ROLL_HOURS,           /* only blocks of 1 h: all others are there */
+    HEARTH_ROLL_HOURS_OF_SERIES, /* of these, only those of series */
+};
+
 struct hearth_roll {
     struct hearth_builder *builder;
     int32_t service_id;
     int64_t part;                    /* part of the next written rows */
     int64_t from_ns, to_ns;          /* blocks of 1 h and 1 d that lie within are made */
-    struct hearth_absent_set absent; /* blocks of series that are not written */
-    bool only_hours; /* write blocks of 1 h of series, and nothing else: all others are there */
+    struct hearth_absent_set absent; /* blocks that are not written */
+    enum hearth_roll_scope scope;
     struct hearth_roll_shape *shapes; /* of the service's series, ascending by series */
     size_t n_shapes;
     struct hearth_roll_set series[HEARTH_N_TIERS];  /* sums of the current series */

@@ -625,15 +625,20 @@ static enum hearth_status sum_rows(struct hearth_roll *roll, const struct due *d
 }
 
 /*
- * Builds the blocks of an hour whose 10 minutes are built: from these, or those of series again
- * from their profiles if some of these are absent.
+ * Builds the blocks of an hour whose 10 minutes are built: from these, or again from profiles if
+ * some of these are absent.
  */
 static enum hearth_status sum_hour(struct hearth_roll *roll, const struct due *due, int64_t hour_ns,
                                    struct hearth_err *err)
 {
     int64_t end_ns = hour_ns + HEARTH_NS_PER_HOUR;
-    bool again = hearth_absent_set_meets(&roll->absent, HEARTH_BUCKET_NS, hour_ns, end_ns);
-    HEARTH_TRY(hearth_roll_up(roll, HEARTH_TIER_1H, hour_ns, again, err));
+    const struct hearth_absent_set *absent = &roll->absent;
+    bool again = hearth_absent_set_meets(absent, HEARTH_BUCKET_NS, false, hour_ns, end_ns);
+    bool whole = hearth_absent_set_meets(absent, HEARTH_BUCKET_NS, true, hour_ns, end_ns);
+    if (!whole) {
+        HEARTH_TRY(hearth_roll_up(roll, HEARTH_TIER_1H, hour_ns, again, err));
+    }
+
     if (!again) {
         return HEARTH_OK;
     }
@@ -641,11 +646,11 @@ static enum hearth_status sum_hour(struct hearth_roll *roll, const struct due *d
     int64_t from_ns = roll->from_ns, to_ns = roll->to_ns;
     roll->from_ns = hour_ns;
     roll->to_ns = end_ns;
-    roll->only_hours = true;
+    roll->scope = whole ? HEARTH_ROLL_HOURS : HEARTH_ROLL_HOURS_OF_SERIES;
     enum hearth_status status = sum_rows(roll, due, hour_ns, end_ns, err);
     roll->from_ns = from_ns;
     roll->to_ns = to_ns;
-    roll->only_hours = false;
+    roll->scope = HEARTH_ROLL_ALL;
 
     return status;
 }

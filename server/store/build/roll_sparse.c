@@ -1,4 +1,4 @@
-/* roll_sparse.c -- decides which blocks of series are left out (contract: roll_sparse.h). */
+/* roll_sparse.c -- decides which blocks are left out (contract: roll_sparse.h). */
 #include "build/roll_sparse.h"
 
 #include "hearth/base/log.h"
@@ -16,6 +16,8 @@
 /* Profiles of a series that are counted, in multiples of the wanted mean: more change nothing. */
 #define COUNTED_MEANS 8
 #define MAX_MEAN      1000 /* of rollup-min-profiles */
+/* A block of the whole service pays from so many times more profiles on: these differ more. */
+#define WHOLE_MEANS 4
 
 #define BUCKET "600000000000"
 
@@ -41,28 +43,30 @@ enum hearth_status hearth_absent_set_take(const PGresult *result, int row, int f
 bool hearth_absent_set_param(struct hearth_pg_params *params, struct hearth_arena *arena,
                              const struct hearth_absent_set *set)
 {
-    int64_t *numbers = hearth_arena_array(arena, 3 * set->n + 1, sizeof *numbers);
+    int64_t *numbers = hearth_arena_array(arena, 4 * set->n + 1, sizeof *numbers);
     if (numbers == NULL) {
         return false;
     }
 
     for (size_t i = 0; i < set->n; i++) {
-        numbers[3 * i] = set->ranges[i].length_ns;
-        numbers[3 * i + 1] = set->ranges[i].from_ns;
-        numbers[3 * i + 2] = set->ranges[i].to_ns;
+        numbers[4 * i] = set->ranges[i].length_ns;
+        numbers[4 * i + 1] = set->ranges[i].from_ns;
+        numbers[4 * i + 2] = set->ranges[i].to_ns;
+        numbers[4 * i + 3] = set->ranges[i].whole;
     }
 
-    hearth_pg_param_i64_array(params, numbers, 3 * set->n);
+    hearth_pg_param_i64_array(params, numbers, 4 * set->n);
 
     return true;
 }
 
-bool hearth_absent_set_meets(const struct hearth_absent_set *set, int64_t length_ns,
+bool hearth_absent_set_meets(const struct hearth_absent_set *set, int64_t length_ns, bool whole,
                              int64_t from_ns, int64_t to_ns)
 {
     for (size_t i = 0; i < set->n; i++) {
         const struct hearth_absent_blocks *range = &set->ranges[i];
-        if (range->length_ns == length_ns && range->from_ns < to_ns && range->to_ns > from_ns) {
+        if (range->length_ns == length_ns && (range->whole || !whole) && range->from_ns < to_ns &&
+            range->to_ns > from_ns) {
             return true;
         }
     }
@@ -70,7 +74,7 @@ bool hearth_absent_set_meets(const struct hearth_absent_set *set, int64_t length
     return false;
 }
 
-/* Keeps of the ranges what lies before built_to_ns and is not yet deleted everywhere. */
+/* Cuts the ranges at built_to_ns, and drops those that end before gone_ns. */
 static void forget_ranges(struct hearth_absent_set *set, int64_t built_to_ns, int64_t gone_ns)
 {
     size_t n = 0;
@@ -153,29 +157,31 @@ static enum hearth_status find_retention(struct hearth_roll *roll, int64_t *ret_
     return HEARTH_OK;
 }
 
-/* Profiles of a range, and the number of series and 10 minutes in which they lie. */
+/* Profiles of a range, and the number of blocks that would sum them. */
 struct profile_count {
-    int64_t n_profiles, n_buckets;
+    int64_t n_profiles, n_series_blocks, n_whole_blocks;
 };
 
-/* Writes the statement that counts profiles in `profile`; $1: the series of the service. */
+/* Writes the statement that counts profiles in `profile`; $1, $2: the series, and their shapes. */
 static void write_profile_count(char sql[1024], const struct hearth_roll *roll,
                                 const struct hearth_sparse_range *range, int64_t min_profiles)
 {
     int64_t n_buckets = (range->to_ns - range->from_ns) / HEARTH_BUCKET_NS;
-    (void)snprintf(
-        sql, 1024,
-        "SELECT coalesce(sum(n), 0)::int8, coalesce(sum(b), 0)::int8 FROM"
-        " unnest($1::int4[]) s (series_id) CROSS JOIN LATERAL (SELECT count(*) AS n,"
-        " count(DISTINCT ts / " BUCKET ") AS b FROM (SELECT ts FROM hearth_data.profile p"
-        " WHERE p.service_id = %" PRId32 " AND p.series_id = s.series_id AND p.ts >="
-        " %" PRId64 " AND p.ts < %" PRId64 " ORDER BY p.ts LIMIT %" PRId64 ") q) c",
-        roll->service_id, range->from_ns, range->to_ns, COUNTED_MEANS * min_profiles * n_buckets);
+    (void)snprintf(sql, 1024,
+                   "SELECT coalesce(sum(n), 0)::int8, count(*), count(DISTINCT (shape_id, b)) FROM"
+                   " (SELECT s.shape_id, q.ts / " BUCKET " AS b, count(*) AS n FROM"
+                   " unnest($1::int4[], $2::int4[]) s (series_id, shape_id) CROSS JOIN LATERAL"
+                   " (SELECT ts FROM hearth_data.profile p WHERE p.service_id = %" PRId32
+                   " AND p.series_id = s.series_id AND p.ts >= %" PRId64 " AND p.ts < %" PRId64
+                   " ORDER BY p.ts LIMIT %" PRId64 ") q GROUP BY s.series_id, s.shape_id, 2) c",
+                   roll->service_id, range->from_ns, range->to_ns,
+                   COUNTED_MEANS * min_profiles * n_buckets);
 }
 
 /*
  * The same for compacted hours, of the whole hour. Segments of 10 minutes say how many series they
- * have; others have one of each series in each 10 minutes at most.
+ * have. Of others, each profile is taken to lie in a block of its own as long as that is possible.
+ * One shape is assumed.
  */
 static void write_segment_count(char sql[1024], const struct hearth_roll *roll,
                                 const struct hearth_sparse_range *range)
@@ -183,10 +189,11 @@ static void write_segment_count(char sql[1024], const struct hearth_roll *roll,
     (void)snprintf(sql, 1024,
                    "SELECT coalesce(sum(n_rows), 0)::int8, coalesce(sum(CASE WHEN ordinal >> %d > 0"
                    " THEN cardinality(series_ids) ELSE least(n_rows, %d * cardinality(series_ids))"
-                   " END), 0)::int8 FROM hearth_data.segment WHERE service_id = %" PRId32
-                   " AND t0 = %" PRId64,
-                   HEARTH_SEGMENT_SLICE_BITS, HEARTH_SEGMENT_SLICES, roll->service_id,
-                   hearth_floor_ns(range->from_ns, HEARTH_NS_PER_HOUR));
+                   " END), 0)::int8, coalesce(least(sum(n_rows), %d), 0)::int8 FROM"
+                   " hearth_data.segment WHERE"
+                   " service_id = %" PRId32 " AND t0 = %" PRId64,
+                   HEARTH_SEGMENT_SLICE_BITS, HEARTH_SEGMENT_SLICES, HEARTH_SEGMENT_SLICES,
+                   roll->service_id, hearth_floor_ns(range->from_ns, HEARTH_NS_PER_HOUR));
 }
 
 static enum hearth_status count_profiles(const struct hearth_roll *roll,
@@ -204,22 +211,26 @@ static enum hearth_status count_profiles(const struct hearth_roll *roll,
         write_segment_count(sql, roll, range);
     } else {
         int32_t *series = hearth_arena_array(&arena, roll->n_shapes, sizeof *series);
-        if (series == NULL) {
+        int32_t *shapes = hearth_arena_array(&arena, roll->n_shapes, sizeof *shapes);
+        if (series == NULL || shapes == NULL) {
             return HEARTH_FAIL_ARENA(err, &arena);
         }
 
         for (size_t i = 0; i < roll->n_shapes; i++) {
             series[i] = roll->shapes[i].series_id;
+            shapes[i] = roll->shapes[i].shape_id;
         }
 
         hearth_pg_param_i32_array(&params, series, roll->n_shapes);
+        hearth_pg_param_i32_array(&params, shapes, roll->n_shapes);
         write_profile_count(sql, roll, range, min_profiles);
     }
 
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&roll->builder->pg, sql, &params, NULL, &result, NULL, err));
     ret->n_profiles = hearth_pg_i64(result, 0, 0);
-    ret->n_buckets = hearth_pg_i64(result, 0, 1);
+    ret->n_series_blocks = hearth_pg_i64(result, 0, 1);
+    ret->n_whole_blocks = hearth_pg_i64(result, 0, 2);
     PQclear(result);
 
     return HEARTH_OK;
@@ -234,7 +245,7 @@ static enum hearth_status had_profiles(const struct hearth_roll *roll, int64_t f
 {
     char sql[224];
     (void)snprintf(sql, sizeof sql,
-                   "SELECT FROM hearth_data.hour_totals WHERE service_id = %" PRId32
+                   "SELECT 1 FROM hearth_data.hour_totals WHERE service_id = %" PRId32
                    " AND t0 >= %" PRId64 " AND t0 < %" PRId64 " LIMIT 1",
                    roll->service_id, hearth_floor_ns(from_ns, HEARTH_NS_PER_HOUR), to_ns);
     PGresult *result = NULL;
@@ -247,11 +258,12 @@ static enum hearth_status had_profiles(const struct hearth_roll *roll, int64_t f
 
 /* Makes blocks of 10 minutes absent in the range: the last range goes on, or another begins. */
 static enum hearth_status leave_out(struct hearth_roll *roll,
-                                    const struct hearth_sparse_range *range, struct hearth_err *err)
+                                    const struct hearth_sparse_range *range, bool whole,
+                                    struct hearth_err *err)
 {
     struct hearth_absent_blocks *last = find_last_range(&roll->absent, HEARTH_BUCKET_NS);
-    bool apart = last == NULL;
-    if (last != NULL && last->to_ns < range->from_ns) {
+    bool apart = last == NULL || last->whole != whole;
+    if (!apart && last->to_ns < range->from_ns) {
         HEARTH_TRY(had_profiles(roll, last->to_ns, range->from_ns, &apart, err));
     }
 
@@ -260,7 +272,8 @@ static enum hearth_status leave_out(struct hearth_roll *roll,
         return HEARTH_OK;
     }
 
-    const struct hearth_absent_blocks next = {HEARTH_BUCKET_NS, range->from_ns, range->to_ns};
+    const struct hearth_absent_blocks next = {HEARTH_BUCKET_NS, range->from_ns, range->to_ns,
+                                              whole};
     if (!add_range(&roll->absent, &next)) {
         HEARTH_LOG(HEARTH_LOG_DEBUG, "builder",
                    "blocks of few profiles are written: the rate of profiles has changed too often",
@@ -286,14 +299,16 @@ enum hearth_status hearth_sparse_decide(struct hearth_roll *roll,
         return HEARTH_OK;
     }
 
-    /* Where there are no profiles, a range that reaches up to there goes on. */
     struct profile_count count;
     HEARTH_TRY(count_profiles(roll, range, min_profiles, &count, err));
-    bool is_left_out = count.n_profiles < min_profiles * count.n_buckets;
-    if (count.n_profiles == 0) {
-        const struct hearth_absent_blocks *last = find_last_range(&roll->absent, HEARTH_BUCKET_NS);
-        is_left_out = last != NULL && last->to_ns == range->from_ns;
+    if (count.n_profiles > 0) {
+        bool few = count.n_profiles < min_profiles * count.n_series_blocks;
+        bool whole = count.n_profiles < WHOLE_MEANS * min_profiles * count.n_whole_blocks;
+        return few ? leave_out(roll, range, whole, err) : HEARTH_OK;
     }
 
-    return is_left_out ? leave_out(roll, range, err) : HEARTH_OK;
+    /* Where there are no profiles, a range that reaches up to there goes on. */
+    const struct hearth_absent_blocks *last = find_last_range(&roll->absent, HEARTH_BUCKET_NS);
+    return last != NULL && last->to_ns == range->from_ns ? leave_out(roll, range, last->whole, err)
+                                                         : HEARTH_OK;
 }

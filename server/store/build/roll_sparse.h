@@ -1,9 +1,10 @@
 /*
- * roll_sparse.h -- blocks of series that are left out because they would sum few profiles (private
- * to the store; docs/decisions/0046-sparse-data.md).
+ * roll_sparse.h -- blocks that are left out because they would sum few profiles (private to the
+ * store; docs/decisions/0046-sparse-data.md).
  *
  * Which ones are absent is written in roll_state in the transaction that builds, and read by each
- * plan. Blocks of whole services and of days, and totals, are never left out.
+ * plan. Blocks of hours and days, and totals, are never left out; blocks of the whole service only
+ * where those of its series are.
  *
  * Threads: a set belongs to its transaction.
  */
@@ -32,8 +33,11 @@ HEARTH_MUST_CHECK bool hearth_absent_set_param(struct hearth_pg_params *params,
                                                struct hearth_arena *arena,
                                                const struct hearth_absent_set *set);
 
-/* Return whether blocks of this length are absent somewhere in [from_ns, to_ns). */
-bool hearth_absent_set_meets(const struct hearth_absent_set *set, int64_t length_ns,
+/*
+ * Return whether blocks of this length are absent somewhere in [from_ns, to_ns): those of series,
+ * or those of the whole service.
+ */
+bool hearth_absent_set_meets(const struct hearth_absent_set *set, int64_t length_ns, bool whole,
                              int64_t from_ns, int64_t to_ns);
 
 /* A range that a transaction builds; built_to_ns is where the service was built to before. */

@@ -415,12 +415,15 @@ static enum hearth_status add_to_service(struct hearth_roll *roll, enum hearth_t
     return roll->n_sum_bytes > max ? shed_service_sums(roll, err) : HEARTH_OK;
 }
 
-/* Whether the block of a series is written. */
-static bool is_written(const struct hearth_roll *roll, enum hearth_tier tier, int64_t t0_ns)
+/* Whether the block of a series, or of the whole service, is written. */
+static bool is_written(const struct hearth_roll *roll, enum hearth_tier tier, bool whole,
+                       int64_t t0_ns)
 {
-    return (!roll->only_hours || tier == HEARTH_TIER_1H) &&
-           !hearth_absent_set_meets(&roll->absent, TIERS[tier].length_ns, t0_ns,
-                                    t0_ns + TIERS[tier].length_ns);
+    bool is_in_scope =
+        roll->scope == HEARTH_ROLL_ALL ||
+        (tier == HEARTH_TIER_1H && !(whole && roll->scope == HEARTH_ROLL_HOURS_OF_SERIES));
+    return is_in_scope && !hearth_absent_set_meets(&roll->absent, TIERS[tier].length_ns, whole,
+                                                   t0_ns, t0_ns + TIERS[tier].length_ns);
 }
 
 /*
@@ -434,11 +437,11 @@ static enum hearth_status pass_on(struct hearth_roll *roll, enum hearth_tier tie
 
     /* Write the block, and add it to the whole service. */
     hearth_block_sums_list(&sum->sums);
-    if (is_written(roll, tier, sum->t0_ns)) {
+    if (is_written(roll, tier, false, sum->t0_ns)) {
         HEARTH_TRY(hearth_roll_put(roll, tier, sum, err));
     }
 
-    if (!roll->only_hours) {
+    if (is_written(roll, tier, true, sum->t0_ns)) {
         HEARTH_TRY(add_to_service(roll, tier, sum, err));
     }
 
@@ -570,7 +573,7 @@ enum hearth_status hearth_roll_add(struct hearth_roll *roll, const struct hearth
                                    struct hearth_err *err)
 {
     HEARTH_TRY(turn_to(roll, row, err));
-    if (!roll->only_hours) {
+    if (roll->scope == HEARTH_ROLL_ALL) {
         HEARTH_TRY(add_totals(roll, row, err));
     }
 
@@ -590,7 +593,7 @@ enum hearth_status hearth_roll_add(struct hearth_roll *roll, const struct hearth
         roll->part++;
     }
 
-    roll->n_rows += !roll->only_hours;
+    roll->n_rows += roll->scope == HEARTH_ROLL_ALL;
 
     return hearth_block_sums_add(&sum->sums, row->ids, row->vals, row->totals, 1, err);
 }

@@ -3,7 +3,7 @@
 
 #include "hearth/base/clock.h"
 
-#define N_NUMBERS 3 /* of a range: length, begin, end */
+#define N_NUMBERS 4 /* of a range: length, begin, end, whole */
 
 /* Whether a range is valid and follows the one before, which may be NULL. */
 static bool is_next_range(const struct hearth_absent_blocks *range,
@@ -16,8 +16,14 @@ static bool is_next_range(const struct hearth_absent_blocks *range,
         return false;
     }
 
-    return before == NULL || before->length_ns < length_ns ||
-           (before->length_ns == length_ns && before->to_ns < range->from_ns);
+    if (before == NULL || before->length_ns < length_ns) {
+        return true;
+    }
+
+    /* Neighbours differ. */
+    return before->length_ns == length_ns &&
+           (before->to_ns < range->from_ns ||
+            (before->to_ns == range->from_ns && before->whole != range->whole));
 }
 
 enum hearth_status hearth_absent_blocks_take(const PGresult *result, int row, int field,
@@ -43,8 +49,9 @@ enum hearth_status hearth_absent_blocks_take(const PGresult *result, int row, in
 
     for (size_t i = 0; i < n_ranges; i++) {
         const int64_t *at = numbers + i * N_NUMBERS;
-        ranges[i] = (struct hearth_absent_blocks){at[0], at[1], at[2]};
-        is_valid = is_valid && is_next_range(&ranges[i], i == 0 ? NULL : &ranges[i - 1]);
+        ranges[i] = (struct hearth_absent_blocks){at[0], at[1], at[2], at[3] == 1};
+        is_valid = is_valid && (at[3] == 0 || at[3] == 1) &&
+                   is_next_range(&ranges[i], i == 0 ? NULL : &ranges[i - 1]);
     }
 
     if (!is_valid) {

@@ -85,7 +85,8 @@ static void random_absent_blocks(struct world *w, size_t i)
         int64_t at = floor_to(random_time(), length);
         for (size_t k = 0; k < n_each; k++) {
             int64_t to = at + (int64_t)(1 + below(kind == 2 ? 1000 : 6)) * length;
-            w->absent[i][s->n_absent++] = (struct hearth_absent_blocks){length, at, to};
+            w->absent[i][s->n_absent++] =
+                (struct hearth_absent_blocks){length, at, to, below(3) == 0};
             at = to + (int64_t)(1 + below(6)) * length;
         }
     }
@@ -271,12 +272,13 @@ static int64_t oldest(int64_t keep, int64_t length)
     return keep == 0 ? INT64_MIN : floor_to(NOW - keep, length);
 }
 
-/* Are the blocks of series absent that lie at t0? */
-static bool is_absent(const struct hearth_service_state *state, int64_t length, int64_t t0)
+/* Are the blocks of series that lie at t0 absent, or those of the whole service? */
+static bool is_absent(const struct hearth_service_state *state, int64_t length, int64_t t0,
+                      bool series)
 {
     for (size_t i = 0; i < state->n_absent; i++) {
         const struct hearth_absent_blocks *a = &state->absent[i];
-        if (a->length_ns == length && t0 >= a->from_ns && t0 < a->to_ns) {
+        if (a->length_ns == length && t0 >= a->from_ns && t0 < a->to_ns && (series || a->whole)) {
             return true;
         }
     }
@@ -288,8 +290,8 @@ static bool block_serves(const struct world *w, enum hearth_source source,
                          const struct hearth_series_hit *hit, int64_t t, bool series)
 {
     int64_t n_ns = hearth_source_length_ns(source);
-    if (series && source != HEARTH_SOURCE_TOTALS &&
-        is_absent(state_of(w, hit->service_id), n_ns, floor_to(t, n_ns))) {
+    if (source != HEARTH_SOURCE_TOTALS &&
+        is_absent(state_of(w, hit->service_id), n_ns, floor_to(t, n_ns), series)) {
         return false;
     }
 
@@ -598,14 +600,17 @@ static void absent_blocks_of_series_are_stepped_over_with_the_next_smaller_ones(
 {
     (void)state;
     int64_t today = floor_to(NOW, DAY);
-    const struct hearth_absent_blocks absent[] = {{MIN10, today, today + 2 * HOUR},
-                                                  {HOUR, today + HOUR, today + 3 * HOUR}};
+    const struct hearth_absent_blocks absent[] = {{MIN10, today, today + 2 * HOUR, false},
+                                                  {HOUR, today + HOUR, today + 2 * HOUR, false},
+                                                  {HOUR, today + 2 * HOUR, today + 3 * HOUR, true}};
     simple_world(today + 10 * HOUR, today + HOUR + MIN10);
     g_simple.services[0].absent = absent;
-    g_simple.services[0].n_absent = 2;
+    g_simple.services[0].n_absent = 3;
 
-    /* Blocks of the whole service lack nothing. */
-    expect_plan(today, today + 4 * HOUR - 1, "late 0.00..4.00\nroll_1h* 0.00..4.00\n");
+    /* Blocks of the whole service lack one hour only. */
+    expect_plan(today, today + 4 * HOUR - 1,
+                "late 0.00..4.00\nroll_10m* 2.00..3.00\nroll_1h* 0.00..2.00\n"
+                "roll_1h* 3.00..4.00\n");
 
     /* Of series 5 alone: minutes from 2 o'clock on, profiles before. */
     g_simple.in.n_covered = 0;
@@ -630,7 +635,8 @@ static void profiles_that_are_gone_leave_a_noted_gap_where_blocks_are_absent(voi
 {
     (void)state;
     int64_t today = floor_to(NOW, DAY);
-    const struct hearth_absent_blocks absent[] = {{HOUR, today - 8 * DAY, today - 8 * DAY + HOUR}};
+    const struct hearth_absent_blocks absent[] = {
+        {HOUR, today - 8 * DAY, today - 8 * DAY + HOUR, false}};
     simple_world(today + 10 * HOUR, INT64_MIN);
     g_simple.services[0].absent = absent;
     g_simple.services[0].n_absent = 1;

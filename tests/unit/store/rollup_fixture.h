@@ -49,7 +49,7 @@ static inline bool rollup_ask(PGconn *conn, const char *sql, long long ret[2])
 }
 
 /* Wrong keys and all keys of a tier: numbers and totals of its blocks beside those of the profiles,
- * of every series, where its blocks are not absent, and of every shape of a whole service. */
+ * of every series and of every shape of a whole service, where they are not absent. */
 static inline bool rollup_compare_tier(PGconn *conn, const struct rollup_tier *tier,
                                        long long ret[2])
 {
@@ -58,16 +58,16 @@ static inline bool rollup_compare_tier(PGconn *conn, const struct rollup_tier *t
     (void)snprintf(
         sql, sizeof sql,
         "WITH p AS (SELECT p.service_id, p.series_id, p.ts / %lld * %lld AS t0, p.writer_id,"
-        " p.totals, -s.shape_id AS shape, EXISTS (SELECT FROM generate_series(1,"
-        " cardinality(r.absent), 3) i WHERE r.absent[i] = %lld AND p.ts >= r.absent[i + 1] AND"
+        " p.totals, -s.shape_id AS shape, (SELECT r.absent[i + 3] FROM generate_series(1,"
+        " cardinality(r.absent), 4) i WHERE r.absent[i] = %lld AND p.ts >= r.absent[i + 1] AND"
         " p.ts < r.absent[i + 2]) AS absent FROM hearth_data.profile p JOIN hearth_data.roll_state "
         "r"
         " ON r.service_id = p.service_id JOIN hearth_data.series s ON s.service_id = p.service_id"
         " AND s.series_id = p.series_id WHERE p.ts / %lld * %lld + %lld <= r.built_to),"
         " want AS (SELECT service_id, series_id, t0, writer_id, count(*) AS n, sum(totals[1]) AS a,"
         " sum(totals[2]) AS b FROM (SELECT service_id, series_id, t0, writer_id, totals FROM p"
-        " WHERE NOT absent UNION ALL SELECT service_id, shape, t0, writer_id, totals FROM p) x "
-        "GROUP BY 1, 2, 3, 4),"
+        " WHERE absent IS NULL UNION ALL SELECT service_id, shape, t0, writer_id, totals FROM p"
+        " WHERE absent IS DISTINCT FROM 1) x GROUP BY 1, 2, 3, 4),"
         " got AS (SELECT service_id, series_id, t0, writer_id, sum(n_profiles) AS n,"
         " sum(totals[1]) AS a, sum(totals[2]) AS b FROM hearth_data.%s GROUP BY 1, 2, 3, 4)"
         " SELECT count(*) FILTER (WHERE want.n IS DISTINCT FROM got.n OR want.a IS DISTINCT FROM"

@@ -192,7 +192,7 @@ static void compare_all_stacks(const char *url)
 
 static long long count_absent_ranges(const char *url)
 {
-    return pg_cluster_int(url, "SELECT sum(cardinality(absent)) / 3 FROM hearth_data.roll_state");
+    return pg_cluster_int(url, "SELECT sum(cardinality(absent)) / 4 FROM hearth_data.roll_state");
 }
 
 static void disturb_and_compare(int64_t min_profiles)

@@ -1,4 +1,4 @@
-/* Blocks of series that would sum few profiles: which are left out, and what becomes of them later. */
+/* Blocks that would sum few profiles: which are left out, and what becomes of them later. */
 #include "hearth/base/log.h"
 #include "hearth/store/background.h"
 
@@ -38,14 +38,15 @@ static void expect_right(const struct fixture *fix)
     }
 }
 
-/* The absent ranges of the only service, in 10 minutes from the begin of the day. */
+/* The absent ranges of the only service, in 10 minutes of the day; *: of the whole service, too. */
 static void expect_absent(const struct fixture *fix, const char *expected)
 {
     char sql[512];
     (void)snprintf(sql, sizeof sql,
                    "SELECT coalesce(string_agg((absent[i + 1] - %lld) / " TEN_MINUTES
-                   " || '-' || (absent[i + 2] - %lld) / " TEN_MINUTES ", ' ' ORDER BY i), '')"
-                   " FROM hearth_data.roll_state, generate_series(1, cardinality(absent), 3) i"
+                   " || '-' || (absent[i + 2] - %lld) / " TEN_MINUTES
+                   " || CASE absent[i + 3] WHEN 1 THEN '*' ELSE '' END, ' ' ORDER BY i), '')"
+                   " FROM hearth_data.roll_state, generate_series(1, cardinality(absent), 4) i"
                    " WHERE absent[i] = " TEN_MINUTES,
                    (long long)g_day_ns, (long long)g_day_ns);
     char found[256];
@@ -64,7 +65,7 @@ static void rebuild(struct fixture *fix)
     build(fix);
 }
 
-static void only_minutes_with_few_profiles_lack_blocks_of_series(void **state)
+static void only_minutes_with_few_profiles_lack_blocks(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -75,26 +76,55 @@ static void only_minutes_with_few_profiles_lack_blocks_of_series(void **state)
     push_bucket(&fix, 2, g_day_ns + 2 * HOUR, 9); /* a mean of 8 */
     push_bucket(&fix, 1, g_day_ns + 4 * HOUR, 1);
     push_bucket(&fix, 1, g_day_ns + 9 * HOUR, 1); /* nothing in between */
+    for (int pod = 1; pod <= 5; pod++) {
+        push_bucket(&fix, pod, g_day_ns + 10 * HOUR, 7); /* 35 of the whole service */
+    }
     build(&fix);
-    expect_absent(&fix, "6-12 24-60");
+    expect_absent(&fix, "6-12* 24-60* 60-66");
     assert_int_equal(count_series_blocks(&fix), 2);
-    assert_int_equal(count(&fix, "roll_10m WHERE series_id < 0"), 5);
-    assert_int_equal(count(&fix, "roll_1h WHERE series_id > 0"), 6);
-    assert_int_equal(count(&fix, "roll_1d WHERE series_id > 0"), 2);
-    assert_int_equal(count(&fix, "hour_totals"), 6);
+    assert_int_equal(count(&fix, "roll_10m WHERE series_id < 0"), 2);
+    assert_int_equal(count(&fix, "roll_1h WHERE series_id > 0"), 11);
+    assert_int_equal(count(&fix, "roll_1h WHERE series_id < 0"), 5);
+    assert_int_equal(count(&fix, "roll_1d WHERE series_id > 0"), 5);
+    assert_int_equal(count(&fix, "hour_totals"), 11);
     expect_right(&fix);
 
     /* It is decided again when they are built again. */
     fix.store->options.rollup_min_profiles = 7;
     rebuild(&fix);
-    expect_absent(&fix, "24-60");
-    assert_int_equal(count_series_blocks(&fix), 4);
+    expect_absent(&fix, "24-60*");
+    assert_int_equal(count_series_blocks(&fix), 9);
     expect_right(&fix);
     fix.store->options.rollup_min_profiles = 0;
     rebuild(&fix);
     expect_absent(&fix, "");
-    assert_int_equal(count_series_blocks(&fix), 6);
+    assert_int_equal(count_series_blocks(&fix), 11);
     expect_right(&fix);
+    close_fixture(&fix);
+}
+
+/* Where only blocks of series are absent, the hour of the whole service is the sum of its minutes. */
+static void an_hour_in_pieces_keeps_the_blocks_of_a_large_service(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_sparse(&fix);
+    int64_t hour_ns = g_day_ns + 5 * HOUR;
+    for (int bucket = 0; bucket < 6; bucket++) {
+        int64_t t0_ns = hour_ns + bucket * BUCKET_NS;
+        for (int pod = 1; pod <= 9; pod++) {
+            push_bucket(&fix, pod, t0_ns, 4);
+        }
+        hearth_clock_fake(t0_ns + BUCKET_NS + 2 * MINUTE_NS);
+        build(&fix);
+        expect_right(&fix);
+    }
+    expect_absent(&fix, "30-36");
+    assert_int_equal(count_series_blocks(&fix), 0);
+    assert_int_equal(count(&fix, "roll_10m WHERE series_id < 0 AND n_profiles = 36"), 6);
+    assert_int_equal(count(&fix, "roll_1h WHERE series_id > 0 AND n_profiles = 24"), 9);
+    assert_int_equal(count(&fix, "roll_1h WHERE series_id < 0 AND n_profiles = 216"), 1);
+    hearth_clock_fake(0);
     close_fixture(&fix);
 }
 
@@ -114,7 +144,7 @@ static void an_hour_that_is_built_in_pieces_is_the_sum_of_all_its_profiles(void 
         build(&fix);
         expect_right(&fix);
     }
-    expect_absent(&fix, "30-31 32-38");
+    expect_absent(&fix, "30-31* 32-38*");
     assert_int_equal(count_series_blocks(&fix), 1);
     assert_int_equal(count(&fix, "roll_1h WHERE series_id > 0 AND n_profiles = 18"), 1);
 
@@ -136,11 +166,11 @@ static void late_profiles_add_no_block_where_blocks_are_absent(void **state)
     push_bucket(&fix, 1, g_day_ns + HOUR, 2);
     push_bucket(&fix, 1, g_day_ns + 2 * HOUR, 8);
     build(&fix);
-    expect_absent(&fix, "6-12");
+    expect_absent(&fix, "6-12*");
     push_bucket(&fix, 1, g_day_ns + HOUR + MINUTE_NS, 9);
     push_bucket(&fix, 2, g_day_ns + 2 * HOUR + MINUTE_NS, 1);
     fold_late(&fix);
-    expect_absent(&fix, "6-12");
+    expect_absent(&fix, "6-12*");
     assert_int_equal(count(&fix, "roll_10m WHERE series_id > 0 AND n_profiles = 8"), 1);
     assert_int_equal(count(&fix, "roll_10m WHERE series_id > 0 AND n_profiles = 1"), 1);
     assert_int_equal(count_series_blocks(&fix), 2);
@@ -148,7 +178,7 @@ static void late_profiles_add_no_block_where_blocks_are_absent(void **state)
 
     /* The rate is another now. */
     rebuild(&fix);
-    expect_absent(&fix, "12-18");
+    expect_absent(&fix, "12-18*");
     expect_right(&fix);
     close_fixture(&fix);
 }
@@ -166,7 +196,7 @@ static void compacted_hours_are_decided_by_their_segments(void **state)
                             " n_profiles, totals, ids, vals FROM hearth_data.roll_1h");
     compact_hours(&fix);
     rebuild(&fix);
-    expect_absent(&fix, "6-12");
+    expect_absent(&fix, "6-12*");
     assert_int_equal(count_series_blocks(&fix), 2);
     assert_int_equal(count(&fix, "roll_1h r LEFT JOIN before b USING (service_id, series_id, t0,"
                                  " writer_id, n_profiles, totals, ids, vals)"
@@ -191,7 +221,7 @@ static void nothing_is_left_out_where_blocks_outlive_profiles(void **state)
 
     fix.store->options.retain_10m_ns = 7 * HEARTH_NS_PER_DAY;
     rebuild(&fix);
-    expect_absent(&fix, "6-12");
+    expect_absent(&fix, "6-12*");
 
     /* Ranges that retention has passed are forgotten. */
     fix.store->options.retain_10m_ns = HEARTH_NS_PER_DAY;
@@ -200,7 +230,7 @@ static void nothing_is_left_out_where_blocks_outlive_profiles(void **state)
     fold_late(&fix);
     assert_ok(hearth_store_rebuild(fix.store, TENANT, 0, later_ns, &err));
     build(&fix);
-    expect_absent(&fix, "288-294");
+    expect_absent(&fix, "288-294*");
     close_fixture(&fix);
 }
 
@@ -212,11 +242,12 @@ static void with_too_many_ranges_blocks_are_written_as_before(void **state)
     for (int hour = 0; hour < 24; hour++) {
         push_bucket(&fix, 1, g_day_ns + hour * HOUR, hour % 2 == 0 ? 1 : 8);
     }
-    pg_cluster_run(fix.url, "CREATE FUNCTION fill() RETURNS void LANGUAGE sql AS $$ UPDATE"
-                            " hearth_data.roll_state SET built_to = 0, absent ="
-                            " ARRAY(SELECT unnest(ARRAY[" TEN_MINUTES ", -2 * i * " TEN_MINUTES
-                            ", (1 - 2 * i) * " TEN_MINUTES "]) FROM generate_series(60, 1, -1) i)"
-                            " $$");
+    pg_cluster_run(fix.url,
+                   "CREATE FUNCTION fill() RETURNS void LANGUAGE sql AS $$ UPDATE"
+                   " hearth_data.roll_state SET built_to = 0, absent ="
+                   " ARRAY(SELECT unnest(ARRAY[" TEN_MINUTES ", -2 * i * " TEN_MINUTES
+                   ", (1 - 2 * i) * " TEN_MINUTES ", 1]) FROM generate_series(60, 1, -1) i)"
+                   " $$");
     build(&fix);
     pg_cluster_run(fix.url, "DELETE FROM hearth_data.roll_10m; DELETE FROM hearth_data.roll_1h;"
                             " DELETE FROM hearth_data.roll_1d; DELETE FROM hearth_data.hour_totals;"
@@ -224,7 +255,7 @@ static void with_too_many_ranges_blocks_are_written_as_before(void **state)
     build(&fix);
     assert_int_equal(pg_cluster_int(fix.url, "SELECT cardinality(absent) FROM"
                                              " hearth_data.roll_state"),
-                     3 * HEARTH_MAX_ABSENT);
+                     4 * HEARTH_MAX_ABSENT);
     assert_int_equal(count(&fix, "roll_10m WHERE series_id > 0 AND n_profiles = 8"), 12);
     /* One hour continues the last range, four begin another. */
     assert_int_equal(count(&fix, "roll_10m WHERE series_id > 0 AND n_profiles = 1"), 7);
@@ -237,12 +268,14 @@ static void damaged_ranges_are_refused(void **state)
     (void)state;
     static const char *const damaged[] = {
         "{1}",
-        "{600000000000,0}",
-        "{600000000000,0,600000000001}",
-        "{600000000000,600000000000,600000000000}",
-        "{86400000000000,0,86400000000000}",
-        "{600000000000,0,1200000000000,600000000000,600000000000,1800000000000}",
-        "{3600000000000,0,3600000000000,600000000000,0,600000000000}",
+        "{600000000000,0,600000000000}",
+        "{600000000000,0,600000000000,2}",
+        "{600000000000,0,600000000001,0}",
+        "{600000000000,600000000000,600000000000,0}",
+        "{86400000000000,0,86400000000000,0}",
+        "{600000000000,0,1200000000000,0,600000000000,600000000000,1800000000000,0}",
+        "{600000000000,0,600000000000,1,600000000000,600000000000,1200000000000,1}",
+        "{3600000000000,0,3600000000000,0,600000000000,0,600000000000,0}",
     };
     struct fixture fix;
     open_sparse(&fix);
@@ -268,7 +301,7 @@ static void damaged_ranges_are_refused(void **state)
     }
     pg_cluster_run(fix.url, "UPDATE hearth_data.roll_state SET absent = ARRAY(SELECT"
                             " unnest(ARRAY[600000000000, 2 * i * 600000000000,"
-                            " (2 * i + 1) * 600000000000]) FROM generate_series(1, 65) i)");
+                            " (2 * i + 1) * 600000000000, 0]) FROM generate_series(1, 65) i)");
     struct hearth_err err = HEARTH_ERR_INIT;
     assert_int_equal(hearth_store_read_state(scope, &service_id, 1, &read, &err), HEARTH_CORRUPT);
     close_fixture(&fix);
@@ -278,8 +311,9 @@ int main(void)
 {
     hearth_log_set_level(HEARTH_LOG_ERROR);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_minutes_with_few_profiles_lack_blocks_of_series),
+        cmocka_unit_test(only_minutes_with_few_profiles_lack_blocks),
         cmocka_unit_test(an_hour_that_is_built_in_pieces_is_the_sum_of_all_its_profiles),
+        cmocka_unit_test(an_hour_in_pieces_keeps_the_blocks_of_a_large_service),
         cmocka_unit_test(late_profiles_add_no_block_where_blocks_are_absent),
         cmocka_unit_test(compacted_hours_are_decided_by_their_segments),
         cmocka_unit_test(nothing_is_left_out_where_blocks_outlive_profiles),
