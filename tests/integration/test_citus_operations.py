@@ -112,7 +112,7 @@ class CitusOperations(unittest.TestCase):
         raised = "SELECT watermark FROM hearth_data.roll_state WHERE service_id = %s AND watermark > %d000000" % (id, at)
         eventually(lambda: self.nodes.sql(raised), 30, what="a new watermark")
         time.sleep(3)
-        built = "SELECT count(*) FROM hearth_data.roll_10m WHERE service_id = " + id
+        built = "SELECT count(*) FROM hearth_data.hour_totals WHERE service_id = " + id
         self.assertEqual(self.nodes.sql(built), [["0"]])
 
         sql(worker.url(), "COMMIT PREPARED 'citus_99_1_1_1'")

@@ -60,13 +60,13 @@ class Data:
             profile.add(self.stack(service), [n, n * 64, inuse, inuse * 64])
         return profile.encode()
 
-    def push(self, server, n, start, end):
+    def push(self, server, n, start, end, services=("api", "api", "api", "web", "batch")):
         jobs = []
         for _ in range(n):
             ts = self.random.randint(start, end)
             if self.random.random() < 0.2:
                 ts = ts // (10 * MINUTE) * 10 * MINUTE  # on the edge of a bucket
-            service = self.random.choice(["api", "api", "api", "web", "batch"])
+            service = self.random.choice(services)
             labels = {"service_name": service, "pod": "%s-%d" % (service, self.random.randint(0, 4))}
             if self.random.random() < 0.25:
                 jobs.append((self.heap(service, ts), {"__name__": "memory", **labels}))
@@ -177,6 +177,7 @@ class OneAnswer(unittest.TestCase):
         data = self.data
         raw = Server("--builder=false", database_url=self.url)
         data.push(raw, 3000, data.start, data.end)
+        data.push(raw, 1200, data.end - 30 * HOUR, data.end - 28 * HOUR, ["batch"])
         # Some come late, before anything is built: ingest puts them aside, and a query reads them there.
         sql(
             self.url,
@@ -196,6 +197,10 @@ class OneAnswer(unittest.TestCase):
         self.check(server, "rolled up")
         for source in ("roll_10m", "roll_1h", "roll_1d", "totals", "profile"):
             self.assertGreater(self.legs(server, source), 0, source)
+        kept = "SELECT count(*) FROM hearth_data.roll_10m WHERE series_id > 0"
+        self.assertGreater(int(sql(self.url, kept)[0][0]), 100, "two hours have many profiles")
+        absent = sql(self.url, "SELECT max(cardinality(absent)) / 4 FROM hearth_data.roll_state")
+        self.assertGreater(int(absent[0][0]), 1, "before and after them, blocks are left out")
 
         found = self.sums_found(server)
         self.check(server, "rolled up, with sums in memory")

@@ -37,6 +37,10 @@ def heap_profile(draw, time_ms):
     return profile.encode()
 
 
+# All blocks, also of few profiles; test_one_answer.py leaves some of them out.
+BUILD = ["--builder-interval=1s", "--rollup-grace=1s", "--compaction=false", "--rollup-min-profiles=0"]
+
+
 class Rollups(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -138,7 +142,7 @@ class Rollups(unittest.TestCase):
     def test_1_roll_ups_answer_like_the_profiles_they_are_made_of(self):
         self.assertGreater(sum(len(a) > 20 for a in self.raw), 40)
         self.assertEqual(self.built("roll_1h"), 0)
-        self.restart("--builder-interval=1s", "--rollup-grace=1s", "--compaction=false")
+        self.restart(*BUILD)
         self.wait_until_built()
         for table in ("roll_10m", "roll_1h", "roll_1d", "hour_totals"):
             self.assertGreater(self.built(table), 10, table)
@@ -204,7 +208,7 @@ class Rollups(unittest.TestCase):
                 % (built_to, generation, service)
             )
         self.assert_same_answers(late)
-        self.restart("--builder-interval=1s", "--rollup-grace=1s", "--compaction=false")
+        self.restart(*BUILD)
         eventually(lambda: self.built("profile_late") == 0, 60, 0.2, "folding of late profiles")
         self.assert_same_answers(late)
 
