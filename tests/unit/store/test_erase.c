@@ -486,6 +486,36 @@ static void where_profiles_are_gone_blocks_of_the_rest_are_summed_again(void **s
     close_fixture(&fix);
 }
 
+/* Blocks of series may be left out (docs/decisions/0046-sparse-data.md). */
+static void what_cannot_be_summed_again_without_a_series_is_deleted(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    fix.store->options.rollup_min_profiles = 8;
+    int32_t day = the_day();
+    int64_t two_ns = day * HEARTH_NS_PER_DAY + 2 * HOUR;
+    for (int pod = 1; pod <= 9; pod++) {
+        for (int i = 0; i < 4; i++) {
+            push(fix.store, 1, pod, two_ns + i);
+        }
+    }
+    push(fix.store, 1, 1, (day + 1) * HEARTH_NS_PER_DAY);
+    build(&fix);
+    assert_int_equal(count(&fix, "roll_10m WHERE series_id > 0"), 0);
+    assert_int_equal(count(&fix, "roll_10m WHERE n_profiles = 36"), 1);
+    assert_ok(hearth_partitions_drop(fix.store, &fix.builder.pg, "profile", day, &err));
+    assert_ok(hearth_partitions_drop(fix.store, &fix.builder.pg, "segment", day, &err));
+    (void)erase(&fix, "{pod=\"pod-1\"}", two_ns, two_ns + HOUR - 1);
+    let_two_minutes_pass(&fix);
+    run_step(&fix);
+    assert_int_equal(count(&fix, "roll_10m WHERE n_profiles > 1"), 0);
+    assert_int_equal(count(&fix, "roll_1h WHERE series_id < 0 AND n_profiles = 32"), 1);
+    assert_int_equal(count(&fix, "roll_1h WHERE series_id > 0 AND n_profiles = 4"), 8);
+    assert_int_equal(count(&fix, "tombstone"), 0);
+    close_fixture(&fix);
+}
+
 static void nonsense_is_refused(void **state)
 {
     (void)state;
@@ -522,6 +552,7 @@ int main(void)
         cmocka_unit_test(a_failure_in_between_leaves_no_row_in_segments),
         cmocka_unit_test(blocks_are_built_again_from_the_profiles_that_are_left),
         cmocka_unit_test(where_profiles_are_gone_blocks_of_the_rest_are_summed_again),
+        cmocka_unit_test(what_cannot_be_summed_again_without_a_series_is_deleted),
         cmocka_unit_test(nonsense_is_refused),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
