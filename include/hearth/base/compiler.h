@@ -16,6 +16,12 @@
 #define HEARTH_CLEANUP(fn)        __attribute__((cleanup(fn)))
 #define HEARTH_ALWAYS_INLINE      __attribute__((always_inline)) static inline
 #define HEARTH_UNUSED             __attribute__((unused))
+#define HEARTH_VECTOR(n_bytes)    __attribute__((vector_size(n_bytes)))
+/*
+ * An array of a hot loop that -ftrivial-auto-var-init need not fill; it is written before it is
+ * read.
+ */
+#define HEARTH_UNFILLED __attribute__((uninitialized))
 
 #define HEARTH_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define HEARTH_UNLIKELY(x) __builtin_expect(!!(x), 0)
