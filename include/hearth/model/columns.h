@@ -1,6 +1,8 @@
 /*
  * columns.h -- the stored form of a profile's samples: byte columns over dense stack ids.
  *
+ * In the byte form:
+ *
  *   ids      varint(highest id + 1), so that a reader can allocate before it decodes; then for each
  *            sample, by ascending stack id: varint(delta << 1 | one), where delta is the distance
  *            to the previous id (for the first sample: the id itself) and `one` tells that the
@@ -10,10 +12,24 @@
  *            0x01, varint(factor): column k is factor times column 0 (cpu time = period times
  *            count; factor 0: a column of zeros)
  *
+ * In the bit form, which begins with a byte that no column in the byte form begins with:
+ *
+ *   ids      0x00, varint(highest id + 1), varint(samples), runs of the distances between ids less
+ *            one (for the first sample: the id itself)
+ *   vals[k]  0x00 or 0x01: as vals[k > 0] in the byte form; or
+ *            0x02, runs of all values; or
+ *            0x03, varint(m), a bit for each sample, runs of m numbers: all values are 1 or more;
+ *            the bits, from the lowest of each byte on, tell which m of them are more than 1, and
+ *            the numbers are these values less 2; or
+ *            0x04: the same for values of 0 or more: those that are more than 0, less 1
+ *
+ * A run is up to 128 numbers in Rice code (server/model/profile/number_run.h); only the last one of
+ * a column has fewer.
+ *
  * Values are >= 0 (negative samples were dropped before); totals fit int64.
  *
- * Why: dense ids cost 1-2 bytes a sample where content hashes cost 8-16; most counts are 1
- * (docs/decisions/0002-row-layout.md has the measurements).
+ * Why: dense ids cost less than a byte a sample where content hashes cost 8-16; most counts are 1
+ * (docs/decisions/0002-row-layout.md and 0050-bit-columns.md have the measurements).
  *
  * Threads:   pure.
  * Source:    storage design; measured in docs/benchmarks.md.
@@ -33,13 +49,23 @@ struct hearth_columns {
 };
 
 /*
- * Encode n samples with ascending, distinct ids and values[i * n_types + k] >= 0. Output in arena.
- * Returns OK; OUT_OF_RANGE if a total overflows int64 (the message names the column); NO_MEMORY.
+ * Encode n samples with ascending, distinct ids and values[i * n_types + k] >= 0, in the form that
+ * takes fewer bytes. Output in arena. Returns OK; OUT_OF_RANGE if a total overflows int64 (the
+ * message names the column); NO_MEMORY.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_columns_encode(const uint32_t *ids, const int64_t *values, uint32_t n,
                                          uint32_t n_types, struct hearth_arena *arena,
                                          struct hearth_columns *ret, struct hearth_err *err);
+
+/*
+ * The same in the byte form: for blocks, which are compressed and hold most ids of a dictionary.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_columns_encode_bytes(const uint32_t *ids, const int64_t *values,
+                                               uint32_t n, uint32_t n_types,
+                                               struct hearth_arena *arena,
+                                               struct hearth_columns *ret, struct hearth_err *err);
 
 /* A value column that is `factor` times column 0, in arena; p is NULL if memory was refused. */
 struct hearth_str hearth_columns_multiple(uint64_t factor, struct hearth_arena *arena);

@@ -259,7 +259,7 @@ static enum hearth_status write_sums_row(const struct hearth_dict_sums *dict,
     }
 
     struct hearth_columns columns;
-    HEARTH_TRY(hearth_columns_encode(ids, values, n, 1, arena, &columns, err));
+    HEARTH_TRY(hearth_columns_encode_bytes(ids, values, n, 1, arena, &columns, err));
     *ret = (struct hearth_read_row){.service_id = dict->service_id,
                                     .writer_id = dict->writer_id,
                                     .ts_ns = dict->day * HEARTH_NS_PER_DAY,

@@ -452,7 +452,7 @@ static enum hearth_status encode_multiples(const struct hearth_block_sums *sums,
         values[i] = sums->acc[0][ids[i]];
     }
 
-    HEARTH_TRY(hearth_columns_encode(ids, values, n, 1, arena, &one, err));
+    HEARTH_TRY(hearth_columns_encode_bytes(ids, values, n, 1, arena, &one, err));
 
     /* Describe the other columns by their factors. */
     *ret = (struct hearth_columns){.n = n, .n_types = sums->n_types, .ids = one.ids};
@@ -494,7 +494,7 @@ static enum hearth_status encode_all(const struct hearth_block_sums *sums, const
 
     HEARTH_TRY(gather_values(sums, ids, n, values, err));
 
-    return hearth_columns_encode(ids, values, n, sums->n_types, arena, ret, err);
+    return hearth_columns_encode_bytes(ids, values, n, sums->n_types, arena, ret, err);
 }
 
 enum hearth_status hearth_block_sums_encode(const struct hearth_block_sums *sums,

@@ -1,5 +1,6 @@
 /*
- * columns.c -- encode and merge the stored form of a profile's samples (layout in columns.h).
+ * columns.c -- encode and merge the stored form of a profile's samples (layout in columns.h). The
+ * bit form is in columns_bits.c.
  *
  * The merge runs once per stored profile of every query, so it decides how fast Hearth answers. Its
  * cost is mispredicted branches: whether an id takes one byte or two, and whether a value is 1, are
@@ -12,12 +13,9 @@
 
 #include "hearth/base/varint.h"
 
-#include <assert.h>
+#include "columns_bits.h"
 
-enum {
-    OWN_VALUES = 0, /* first byte of a value column: values follow */
-    MULTIPLE = 1,   /* a factor follows */
-};
+#include <assert.h>
 
 #define MAX_ID_BYTES 5u /* a 32-bit delta and the flag: 33 bits */
 
@@ -90,15 +88,30 @@ static size_t encode_ids(const uint32_t *ids, const int64_t *values, uint32_t n,
     return (size_t)(at - out);
 }
 
-static size_t encode_column_values(const int64_t *values, uint32_t n, uint32_t n_types, uint32_t k,
-                                   uint8_t *out)
+/* Columns that are being encoded. */
+struct encoding {
+    const uint32_t *ids;
+    const int64_t *values;
+    uint64_t *bits; /* [n_types]: the values of each column, or-ed together; 0: a multiple */
+    struct hearth_arena *arena;
+    struct hearth_columns made;
+};
+
+static struct hearth_value_list list_values(const struct encoding *e, uint32_t k)
 {
+    return (struct hearth_value_list){e->values + k, e->made.n, e->made.n_types};
+}
+
+/* Write the values of column k as varints; those that are 1 only if `ones` says so. */
+static size_t write_value_bytes(const struct encoding *e, uint32_t k, bool ones, uint8_t *out)
+{
+    struct hearth_value_list list = list_values(e, k);
     uint8_t *at = out;
 
-    *at++ = OWN_VALUES;
-    for (size_t i = 0; i < n; i++) {
-        int64_t value = values[i * n_types + k];
-        if (k > 0 || value != 1) {
+    *at++ = HEARTH_VALUES_BYTES;
+    for (size_t i = 0; i < list.n; i++) {
+        int64_t value = list.values[i * list.stride];
+        if (ones || value != 1) {
             at += hearth_varint_write(at, (uint64_t)value);
         }
     }
@@ -112,38 +125,239 @@ struct hearth_str hearth_columns_multiple(uint64_t factor, struct hearth_arena *
     if (out == NULL) {
         return (struct hearth_str){NULL, 0};
     }
-    out[0] = MULTIPLE;
+    out[0] = HEARTH_VALUES_MULTIPLE;
     return hearth_str_n((const char *)out, 1 + hearth_varint_write(out + 1, factor));
 }
 
-static enum hearth_status encode_column(const int64_t *values, uint32_t n, uint32_t k,
-                                        struct hearth_arena *arena, struct hearth_columns *ret,
-                                        struct hearth_err *err)
+/* Sum the columns, and write those that are multiples of column 0. */
+static enum hearth_status write_multiples(struct encoding *e, struct hearth_err *err)
 {
-    uint64_t bits;
+    struct hearth_columns *made = &e->made;
 
-    if (!sum_column(values, n, ret->n_types, k, &ret->totals[k], &bits)) {
-        return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "the sum of value column %u overflows 64 bits",
-                           (unsigned)k);
+    for (uint32_t k = 0; k < made->n_types; k++) {
+        int64_t factor;
+        if (!sum_column(e->values, made->n, made->n_types, k, &made->totals[k], &e->bits[k])) {
+            return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
+                               "the sum of value column %u overflows 64 bits", (unsigned)k);
+        }
+
+        made->vals[k] = (struct hearth_str){0};
+        if (k > 0 && find_factor(e->values, made->n, made->n_types, k, &factor)) {
+            made->vals[k] = hearth_columns_multiple((uint64_t)factor, e->arena);
+            if (made->vals[k].p == NULL) {
+                return HEARTH_FAIL_ARENA(err, e->arena);
+            }
+        }
     }
-
-    /* A multiple of column 0 is stored as its factor. */
-    int64_t factor;
-    if (k > 0 && find_factor(values, n, ret->n_types, k, &factor)) {
-        ret->vals[k] = hearth_columns_multiple((uint64_t)factor, arena);
-        return ret->vals[k].p == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
-    }
-
-    /* Any other column is stored as varints, none longer than that of all values or-ed together. */
-    uint8_t *out = hearth_arena_alloc(arena, 1 + (size_t)n * hearth_varint_size(bits));
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
-    }
-
-    size_t n_bytes = encode_column_values(values, n, ret->n_types, k, out);
-    ret->vals[k] = hearth_str_n((const char *)out, n_bytes);
 
     return HEARTH_OK;
+}
+
+/* Write ids and values in the byte form. */
+static enum hearth_status encode_bytes(struct encoding *e, struct hearth_err *err)
+{
+    struct hearth_columns *made = &e->made;
+    uint32_t n = made->n;
+
+    uint8_t *out = hearth_arena_array(e->arena, (size_t)n + 1, MAX_ID_BYTES);
+    if (out == NULL) {
+        return HEARTH_FAIL_ARENA(err, e->arena);
+    }
+
+    size_t n_bytes = encode_ids(e->ids, e->values, n, made->n_types, out);
+    made->ids = hearth_str_n((const char *)out, n_bytes);
+    for (uint32_t k = 0; k < made->n_types; k++) {
+        if (made->vals[k].p != NULL) {
+            continue; /* a multiple */
+        }
+
+        /* No varint is longer than that of all values or-ed together. */
+        out = hearth_arena_alloc(e->arena, 1 + (size_t)n * hearth_varint_size(e->bits[k]));
+        if (out == NULL) {
+            return HEARTH_FAIL_ARENA(err, e->arena);
+        }
+
+        n_bytes = write_value_bytes(e, k, k > 0, out);
+        made->vals[k] = hearth_str_n((const char *)out, n_bytes);
+    }
+
+    return HEARTH_OK;
+}
+
+/* How one column is written in the bit form. */
+struct bit_column {
+    enum hearth_value_form form;
+    size_t n_bytes;
+    struct hearth_run_shape *shapes;
+};
+
+/* How all are, but those that are multiples. */
+struct bit_plan {
+    size_t n_bytes;            /* of all */
+    struct bit_column ids;     /* without a form */
+    struct bit_column *values; /* [n_types] */
+};
+
+/* Bytes of column k in the byte form; values that are 1 count only if `ones` says so. */
+static size_t count_value_bytes(const struct encoding *e, uint32_t k, bool ones)
+{
+    struct hearth_value_list list = list_values(e, k);
+    size_t n_bytes = 1;
+
+    for (size_t i = 0; i < list.n; i++) {
+        int64_t value = list.values[i * list.stride];
+        n_bytes += ones || value != 1 ? hearth_varint_size((uint64_t)value) : 0;
+    }
+
+    return n_bytes;
+}
+
+static struct hearth_run_shape *make_shapes(const struct encoding *e)
+{
+    return hearth_arena_array(e->arena, e->made.n / HEARTH_RUN_NUMBERS + 1,
+                              sizeof(struct hearth_run_shape));
+}
+
+/* True if the column is planned in this form, which takes fewer bytes than the plan so far. */
+static bool try_form(const struct hearth_value_list *list, enum hearth_value_form form,
+                     struct hearth_run_shape *shapes, struct bit_column *plan)
+{
+    size_t n_bytes = hearth_values_write_bits(list, form, shapes, NULL);
+    if (n_bytes == 0 || n_bytes >= plan->n_bytes) {
+        return false;
+    }
+
+    *plan = (struct bit_column){form, n_bytes, shapes};
+
+    return true;
+}
+
+/* Choose the form of column k. */
+static bool plan_values(const struct encoding *e, uint32_t k, struct bit_column *plan)
+{
+    struct hearth_value_list list = list_values(e, k);
+    uint32_t n_positive = hearth_values_count_above(&list, 0), n_above = n_positive;
+    enum hearth_value_form above = HEARTH_VALUES_ABOVE_ZERO;
+
+    if (n_positive == list.n) {
+        n_above = hearth_values_count_above(&list, 1);
+        above = HEARTH_VALUES_ABOVE_ONE;
+    }
+
+    struct hearth_run_shape *shapes = make_shapes(e);
+    if (shapes == NULL) {
+        return false;
+    }
+
+    /* The other form in bits is shorter only if most values are above the base. */
+    *plan = (struct bit_column){.n_bytes = SIZE_MAX};
+    bool has_form = try_form(&list, above, shapes, plan);
+    if (has_form && n_above > list.n / 2) {
+        shapes = make_shapes(e);
+        if (shapes == NULL) {
+            return false;
+        }
+        (void)try_form(&list, HEARTH_VALUES_BITS, shapes, plan);
+    }
+
+    if (!has_form) {
+        plan->form = HEARTH_VALUES_BYTES;
+        plan->n_bytes = count_value_bytes(e, k, true);
+    }
+
+    return true;
+}
+
+static bool make_bit_plan(const struct encoding *e, struct bit_plan *plan)
+{
+    plan->values = hearth_arena_array(e->arena, e->made.n_types, sizeof plan->values[0]);
+    plan->ids.shapes = make_shapes(e);
+    if (plan->values == NULL || plan->ids.shapes == NULL) {
+        return false;
+    }
+
+    plan->ids.n_bytes = hearth_ids_write_bits(e->ids, e->made.n, plan->ids.shapes, NULL);
+    plan->n_bytes = plan->ids.n_bytes;
+    for (uint32_t k = 0; k < e->made.n_types; k++) {
+        bool is_multiple = e->made.vals[k].p != NULL;
+        if (!is_multiple && !plan_values(e, k, &plan->values[k])) {
+            return false;
+        }
+        plan->n_bytes += is_multiple ? 0 : plan->values[k].n_bytes;
+    }
+
+    return true;
+}
+
+/* True if the byte form takes no more bytes than the plan. */
+static bool are_bytes_smaller(const struct encoding *e, const struct bit_plan *plan)
+{
+    size_t n_bytes = hearth_varint_size((uint64_t)e->ids[e->made.n - 1] + 1);
+    uint32_t previous = 0;
+
+    /* Each sample takes a byte or more. */
+    if (e->made.n >= plan->n_bytes) {
+        return false;
+    }
+
+    for (size_t i = 0; i < e->made.n && n_bytes <= plan->n_bytes; i++) {
+        n_bytes += hearth_varint_size((uint64_t)(e->ids[i] - previous) << 1);
+        previous = e->ids[i];
+    }
+
+    for (uint32_t k = 0; k < e->made.n_types && n_bytes <= plan->n_bytes; k++) {
+        n_bytes += e->made.vals[k].p != NULL ? 0 : count_value_bytes(e, k, k > 0);
+    }
+
+    return n_bytes <= plan->n_bytes;
+}
+
+/* Write ids and values in the bit form. */
+static enum hearth_status encode_bits(struct encoding *e, const struct bit_plan *plan,
+                                      struct hearth_err *err)
+{
+    struct hearth_columns *made = &e->made;
+
+    uint8_t *out = hearth_arena_alloc(e->arena, plan->ids.n_bytes + HEARTH_RUN_SLACK);
+    if (out == NULL) {
+        return HEARTH_FAIL_ARENA(err, e->arena);
+    }
+
+    size_t n_bytes = hearth_ids_write_bits(e->ids, made->n, plan->ids.shapes, out);
+    made->ids = hearth_str_n((const char *)out, n_bytes);
+    for (uint32_t k = 0; k < made->n_types; k++) {
+        struct hearth_value_list list = list_values(e, k);
+        const struct bit_column *column = &plan->values[k];
+        if (made->vals[k].p != NULL) {
+            continue; /* a multiple */
+        }
+
+        out = hearth_arena_alloc(e->arena, column->n_bytes + HEARTH_RUN_SLACK);
+        if (out == NULL) {
+            return HEARTH_FAIL_ARENA(err, e->arena);
+        }
+
+        n_bytes = column->form == HEARTH_VALUES_BYTES
+                      ? write_value_bytes(e, k, true, out)
+                      : hearth_values_write_bits(&list, column->form, column->shapes, out);
+        made->vals[k] = hearth_str_n((const char *)out, n_bytes);
+    }
+
+    return HEARTH_OK;
+}
+
+static enum hearth_status begin_encoding(struct encoding *e, struct hearth_err *err)
+{
+    uint32_t n_types = e->made.n_types;
+
+    e->made.vals = hearth_arena_array(e->arena, n_types, sizeof e->made.vals[0]);
+    e->made.totals = hearth_arena_array(e->arena, n_types, sizeof e->made.totals[0]);
+    e->bits = hearth_arena_array(e->arena, n_types, sizeof e->bits[0]);
+    if (e->made.vals == NULL || e->made.totals == NULL || e->bits == NULL) {
+        return HEARTH_FAIL_ARENA(err, e->arena);
+    }
+
+    return write_multiples(e, err);
 }
 
 enum hearth_status hearth_columns_encode(const uint32_t *ids, const int64_t *values, uint32_t n,
@@ -154,22 +368,35 @@ enum hearth_status hearth_columns_encode(const uint32_t *ids, const int64_t *val
     assert(n < 2 || ids[0] < ids[n - 1]);
     assert(arena != NULL && ret != NULL);
 
-    struct hearth_columns made = {.n = n, .n_types = n_types};
+    struct encoding e = {ids, values, NULL, arena, {.n = n, .n_types = n_types}};
+    struct bit_plan plan;
 
-    /* Allocate the output, then encode ids and columns. */
-    made.vals = hearth_arena_array(arena, n_types, sizeof made.vals[0]);
-    made.totals = hearth_arena_array(arena, n_types, sizeof made.totals[0]);
-    uint8_t *id_bytes = hearth_arena_array(arena, (size_t)n + 1, MAX_ID_BYTES);
-    if (made.vals == NULL || made.totals == NULL || id_bytes == NULL) {
+    HEARTH_TRY(begin_encoding(&e, err));
+    if (n > 0 && !make_bit_plan(&e, &plan)) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    made.ids = hearth_str_n((const char *)id_bytes, encode_ids(ids, values, n, n_types, id_bytes));
-    for (uint32_t k = 0; k < n_types; k++) {
-        HEARTH_TRY(encode_column(values, n, k, arena, &made, err));
-    }
+    HEARTH_TRY(n == 0 || are_bytes_smaller(&e, &plan) ? encode_bytes(&e, err)
+                                                      : encode_bits(&e, &plan, err));
+    *ret = e.made;
 
-    *ret = made;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_columns_encode_bytes(const uint32_t *ids, const int64_t *values,
+                                               uint32_t n, uint32_t n_types,
+                                               struct hearth_arena *arena,
+                                               struct hearth_columns *ret, struct hearth_err *err)
+{
+    assert(n_types > 0 || n == 0);
+    assert(n < 2 || ids[0] < ids[n - 1]);
+    assert(arena != NULL && ret != NULL);
+
+    struct encoding e = {ids, values, NULL, arena, {.n = n, .n_types = n_types}};
+
+    HEARTH_TRY(begin_encoding(&e, err));
+    HEARTH_TRY(encode_bytes(&e, err));
+    *ret = e.made;
 
     return HEARTH_OK;
 }
@@ -402,16 +629,34 @@ static bool read_bound(const uint8_t **at, const uint8_t *end, uint32_t *ret_bou
     return true;
 }
 
+/* Read the factor of a column that is stored as one. */
+static bool read_factor(struct hearth_str val, uint64_t *ret)
+{
+    const uint8_t *at = (const uint8_t *)val.p + 1, *end = (const uint8_t *)val.p + val.n;
+    return hearth_varint_read(&at, end, ret) && at == end;
+}
+
 static enum hearth_status merge_in_mode(struct hearth_str ids, struct hearth_str val,
                                         struct hearth_str val0, bool is_column0, int64_t *acc,
                                         size_t n_acc)
 {
-    /* Read the bound of the ids. */
+    struct merge m = {.acc = acc, .factor = 1};
+
+    /* Whose values are merged, and times what? */
+    bool is_multiple = hearth_columns_is_multiple(val);
+    if (is_multiple && (is_column0 || !read_factor(val, &m.factor))) {
+        return HEARTH_CORRUPT;
+    }
+
+    val = is_multiple ? val0 : val;
     if (val.n == 0) {
         return HEARTH_CORRUPT;
     }
 
-    struct merge m = {.acc = acc};
+    if (hearth_ids_in_bits(ids)) {
+        return hearth_columns_merge_bits(ids, val, m.factor, acc, n_acc);
+    }
+
     m.ids = (const uint8_t *)ids.p;
     m.ids_end = m.ids + ids.n;
     uint32_t bound;
@@ -419,24 +664,18 @@ static enum hearth_status merge_in_mode(struct hearth_str ids, struct hearth_str
         return HEARTH_CORRUPT;
     }
 
-    /* Column 0, or a column with values of its own. */
-    m.n_acc = bound;
-    m.vals = (const uint8_t *)val.p + 1;
-    m.vals_end = (const uint8_t *)val.p + val.n;
-    if (val.p[0] == OWN_VALUES) {
-        return is_column0 ? merge_all(FLAGGED, m) : merge_all(PLAIN, m);
-    }
-
-    /* A multiple: read its factor, then merge the values of column 0. */
-    if (val.p[0] != MULTIPLE || is_column0 || !hearth_varint_read(&m.vals, m.vals_end, &m.factor) ||
-        m.vals != m.vals_end || val0.n == 0 || val0.p[0] != OWN_VALUES) {
+    if (val.p[0] != HEARTH_VALUES_BYTES) {
         return HEARTH_CORRUPT;
     }
 
-    m.vals = (const uint8_t *)val0.p + 1;
-    m.vals_end = (const uint8_t *)val0.p + val0.n;
+    m.n_acc = bound;
+    m.vals = (const uint8_t *)val.p + 1;
+    m.vals_end = (const uint8_t *)val.p + val.n;
+    if (is_multiple) {
+        return merge_all(SCALED, m);
+    }
 
-    return merge_all(SCALED, m);
+    return is_column0 ? merge_all(FLAGGED, m) : merge_all(PLAIN, m);
 }
 
 enum hearth_status hearth_columns_merge(struct hearth_str ids, struct hearth_str val,
@@ -466,6 +705,9 @@ bool hearth_columns_id_bound(struct hearth_str ids, uint32_t *ret_bound)
 {
     assert(ret_bound != NULL);
 
-    const uint8_t *at = (const uint8_t *)ids.p;
-    return read_bound(&at, at + ids.n, ret_bound);
+    const uint8_t *at = (const uint8_t *)ids.p, *end = at + ids.n;
+    if (hearth_ids_in_bits(ids) && ++at == end) {
+        return false;
+    }
+    return read_bound(&at, end, ret_bound);
 }
