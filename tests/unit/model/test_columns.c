@@ -27,6 +27,29 @@ static struct hearth_columns encode(struct hearth_arena *arena, const uint32_t *
     return columns;
 }
 
+/* The same in the byte form, or in whichever takes fewer bytes. */
+static struct hearth_columns encode_in(bool bytes, struct hearth_arena *arena, const uint32_t *ids,
+                                       const int64_t *values, uint32_t n, uint32_t n_types)
+{
+    struct hearth_columns columns;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    if (!bytes) {
+        return encode(arena, ids, values, n, n_types);
+    }
+    assert_int_equal(hearth_columns_encode_bytes(ids, values, n, n_types, arena, &columns, &err),
+                     HEARTH_OK);
+    return columns;
+}
+
+static size_t count_bytes(const struct hearth_columns *c)
+{
+    size_t n = c->ids.n;
+    for (uint32_t k = 0; k < c->n_types; k++) {
+        n += c->vals[k].n;
+    }
+    return n;
+}
+
 static void assert_bytes(struct hearth_str s, const char *bytes, size_t n)
 {
     assert_int_equal(s.n, n);
@@ -53,6 +76,71 @@ static void has_the_documented_layout(void **state)
     uint32_t bound = 0;
     assert_true(hearth_columns_id_bound(c.ids, &bound));
     assert_int_equal(bound, 201);
+    hearth_arena_release(&arena);
+}
+
+static void has_the_documented_layout_in_bits(void **state)
+{
+    (void)state;
+    enum {
+        N = 40
+    };
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    uint32_t ids[N];
+    int64_t values[N * 4];
+    for (uint32_t i = 0; i < N; i++) {
+        ids[i] = i + 1;
+        values[4 * i] = i == 9 ? 300 : 1;
+        values[4 * i + 1] = values[4 * i] * 10;
+        values[4 * i + 2] = i == 11 ? 9 : 0;
+        values[4 * i + 3] = 4 + i % 2;
+    }
+    struct hearth_columns c = encode(&arena, ids, values, N, 4);
+    /* The mark, 41, 40; distances of 0, but for the first: k 0, 0 1, then ones. */
+    assert_bytes(c.ids, "\x00\x29\x28\x00\xfe\xff\xff\xff\xff\x01", 10);
+    /* One value above 1, that of sample 9, 298 more than 2: k 8, 42 and a quotient of 1. */
+    assert_bytes(c.vals[0], "\x03\x01\x00\x02\x00\x00\x00\x08\x2a\x02", 10);
+    assert_bytes(c.vals[1], "\x01\x0a", 2);
+    /* One value above 0, that of sample 11, 8 more than 1: k 3, 0 and a quotient of 1. */
+    assert_bytes(c.vals[2], "\x04\x01\x00\x08\x00\x00\x00\x03\x00\x02", 10);
+    /* All values: k 2, remainders 0 1 0 1, quotients of 1. */
+    assert_int_equal(c.vals[3].n, 1 + 1 + 10 + 10);
+    assert_memory_equal(c.vals[3].p, "\x02\x02\x44\x44", 4);
+    assert_memory_equal(c.vals[3].p + 12, "\xaa\xaa", 2);
+    uint32_t bound = 0;
+    assert_true(hearth_columns_id_bound(c.ids, &bound));
+    assert_int_equal(bound, 41);
+    hearth_arena_release(&arena);
+}
+
+static void values_too_large_for_bits_are_bytes_beside_ids_in_bits(void **state)
+{
+    (void)state;
+    enum {
+        N = 100
+    };
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    uint32_t ids[N];
+    int64_t values[N * 2], acc[N] = {0};
+    for (uint32_t i = 0; i < N; i++) {
+        ids[i] = i;
+        values[2 * i] = i == 3 ? INT64_C(1) << 60 : i % 5;
+        values[2 * i + 1] = i == 4 ? INT64_C(1) << 60 : 1;
+    }
+    struct hearth_columns c = encode(&arena, ids, values, N, 2);
+    assert_int_equal(c.ids.p[0], 0);
+    for (uint32_t k = 0; k < 2; k++) {
+        struct hearth_err err = HEARTH_ERR_INIT;
+        assert_int_equal(c.vals[k].p[0], 0);
+        memset(acc, 0, sizeof acc);
+        assert_int_equal(hearth_columns_merge(c.ids, c.vals[k], c.vals[0], k == 0, acc, N, &err),
+                         HEARTH_OK);
+        for (uint32_t i = 0; i < N; i++) {
+            assert_true(acc[i] == values[2 * i + k]);
+        }
+    }
     hearth_arena_release(&arena);
 }
 
@@ -89,12 +177,12 @@ static void merging_equals_summing_directly(void **state)
 {
     (void)state;
     enum {
-        MOST = 300,
+        MOST = 400,
         MOST_TYPES = 8
     };
     uint64_t rng = 42;
     int64_t *acc = calloc(N_ACC, sizeof *acc), *want = calloc(N_ACC, sizeof *want);
-    for (int round = 0; round < test_rounds(3000); round++) {
+    for (int round = 0; round < test_rounds(6000); round++) {
         struct hearth_arena arena;
         hearth_arena_init(&arena, 0);
         uint32_t ids[MOST], n_types = 1 + synth_below(&rng, MOST_TYPES);
@@ -111,7 +199,9 @@ static void merging_equals_summing_directly(void **state)
                 }
             }
         }
-        struct hearth_columns c = encode(&arena, ids, values, n, n_types);
+        struct hearth_columns c = encode_in(round % 2 == 0, &arena, ids, values, n, n_types);
+        struct hearth_columns smallest = encode(&arena, ids, values, n, n_types);
+        assert_true(count_bytes(&smallest) <= count_bytes(&c));
         uint32_t bound = 0;
         assert_true(hearth_columns_id_bound(c.ids, &bound));
         assert_int_equal(bound, n == 0 ? 0 : ids[n - 1] + 1);
@@ -167,9 +257,8 @@ static void keeps_the_largest_value_and_refuses_a_larger_sum(void **state)
     hearth_arena_release(&arena);
 }
 
-static void every_overflowing_sum_is_found_at_any_position(void **state)
+static void find_overflow_at_any_position(bool bytes)
 {
-    (void)state;
     enum {
         N = 40
     };
@@ -182,7 +271,8 @@ static void every_overflowing_sum_is_found_at_any_position(void **state)
         values[2 * i] = i % 3 == 0 ? 1 : 5;
         values[2 * i + 1] = values[2 * i] * 3;
     }
-    struct hearth_columns c = encode(&arena, ids, values, N, 2);
+    struct hearth_columns c = encode_in(bytes, &arena, ids, values, N, 2);
+    assert_int_equal(c.ids.p[0] == 0, !bytes);
     for (uint32_t i = 0; i < N; i++) {
         for (uint32_t k = 0; k < 2; k++) {
             struct hearth_err err = HEARTH_ERR_INIT;
@@ -197,6 +287,13 @@ static void every_overflowing_sum_is_found_at_any_position(void **state)
         }
     }
     hearth_arena_release(&arena);
+}
+
+static void every_overflowing_sum_is_found_at_any_position(void **state)
+{
+    (void)state;
+    find_overflow_at_any_position(true);
+    find_overflow_at_any_position(false);
 }
 
 static void finds_factors_only_where_they_hold_for_every_sample(void **state)
@@ -258,9 +355,8 @@ static enum hearth_status merge_copies(struct hearth_str ids, struct hearth_str 
     return status;
 }
 
-static void truncated_columns_are_corrupt(void **state)
+static void cut_columns(bool bytes)
 {
-    (void)state;
     enum {
         N = 60
     };
@@ -276,7 +372,8 @@ static void truncated_columns_are_corrupt(void **state)
         values[3 * i + 1] = values[3 * i] * 5;
         values[3 * i + 2] = (int64_t)synth_below(&rng, 1u << 20);
     }
-    struct hearth_columns c = encode(&arena, ids, values, N, 3);
+    struct hearth_columns c = encode_in(bytes, &arena, ids, values, N, 3);
+    assert_int_equal(c.ids.p[0] == 0, !bytes);
     for (uint32_t k = 0; k < 3; k++) {
         for (size_t cut = 0; cut < c.vals[k].n; cut++) {
             struct hearth_str val = {c.vals[k].p, cut};
@@ -297,6 +394,73 @@ static void truncated_columns_are_corrupt(void **state)
                          HEARTH_CORRUPT);
     }
     hearth_arena_release(&arena);
+}
+
+static void truncated_columns_are_corrupt(void **state)
+{
+    (void)state;
+    cut_columns(true);
+    cut_columns(false);
+}
+
+static void impossible_forms_in_bits_are_corrupt(void **state)
+{
+    (void)state;
+    int64_t acc[64] = {0};
+    /* Ids 1 and 2, of 3; values 1 and 6. */
+    struct hearth_str ids = HEARTH_STR("\x00\x03\x02\x00\x06");
+    struct hearth_str val = HEARTH_STR("\x03\x01\x02\x02\x00\x02");
+    assert_int_equal(merge_copies(ids, val, val, true, acc, 64), HEARTH_OK);
+    assert_true(acc[0] == 0 && acc[1] == 1 && acc[2] == 6 && acc[3] == 0);
+    assert_int_equal(merge_copies(ids, HEARTH_STR("\x01\x05"), val, false, acc, 64), HEARTH_OK);
+    assert_true(acc[1] == 6 && acc[2] == 36);
+    const struct hearth_str bad_ids[] = {
+        HEARTH_STR("\x00"),
+        HEARTH_STR("\x00\x03"),
+        HEARTH_STR("\x00\x00\x02\x00\x06"),                 /* no bound */
+        HEARTH_STR("\x00\x80\x80\x80\x80\x10\x02\x00\x06"), /* 2^32 */
+        HEARTH_STR("\x00\x41\x02\x00\x06"),                 /* more than there are sums */
+        HEARTH_STR("\x00\x03\x00\x00\x06"),                 /* no samples */
+        HEARTH_STR("\x00\x03\x04\x00\x06"),                 /* more samples than ids */
+        HEARTH_STR("\x00\x03\x03\x00\x06"),                 /* a sample without an id */
+        HEARTH_STR("\x00\x02\x02\x00\x06"),                 /* an id beyond the bound */
+        HEARTH_STR("\x00\x04\x02\x00\x06"),                 /* none below the bound */
+        HEARTH_STR("\x00\x03\x02\x00\x06\x00"),             /* a byte too many */
+        HEARTH_STR("\x00\x03\x02\x39\x06"),                 /* k 57 */
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(bad_ids); i++) {
+        assert_int_equal(merge_copies(bad_ids[i], val, val, true, acc, 64), HEARTH_CORRUPT);
+    }
+    const struct hearth_str bad_vals[] = {
+        HEARTH_STR(""),
+        HEARTH_STR("\x05\x01\x02\x02\x00\x02"),     /* an unknown form */
+        HEARTH_STR("\x03"),                         /* no number of flags */
+        HEARTH_STR("\x03\x03\x02\x02\x00\x02"),     /* more flags than samples */
+        HEARTH_STR("\x03\x01"),                     /* no flags */
+        HEARTH_STR("\x03\x01\x03\x02\x00\x02"),     /* two flags, one value */
+        HEARTH_STR("\x03\x01\x00\x02\x00\x02"),     /* no flag, one value */
+        HEARTH_STR("\x03\x01\x02\x02\x00\x02\x00"), /* a byte too many */
+        HEARTH_STR("\x03\x01\x02\x02\x00\x00"),     /* a quotient without an end */
+        HEARTH_STR("\x02\x02\x00\x02"),             /* one value for two samples */
+        HEARTH_STR("\x00\x05"),
+        HEARTH_STR("\x00\x05\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), /* above int64 */
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(bad_vals); i++) {
+        assert_int_equal(merge_copies(ids, bad_vals[i], bad_vals[i], true, acc, 64),
+                         HEARTH_CORRUPT);
+    }
+    /* Ids in bytes have no values in bits; a multiple of a multiple; factors that are too large. */
+    assert_int_equal(merge_copies(HEARTH_STR("\x03\x02\x02"), val, val, true, acc, 64),
+                     HEARTH_CORRUPT);
+    assert_int_equal(
+        merge_copies(ids, HEARTH_STR("\x01\x05"), HEARTH_STR("\x01\x05"), false, acc, 64),
+        HEARTH_CORRUPT);
+    assert_int_equal(merge_copies(ids, HEARTH_STR("\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+                                  val, false, acc, 64),
+                     HEARTH_CORRUPT);
+    assert_int_equal(merge_copies(ids, HEARTH_STR("\x01\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),
+                                  HEARTH_STR("\x04\x01\x02\x02\x00\x02"), false, acc, 64),
+                     HEARTH_CORRUPT);
 }
 
 static void impossible_forms_are_corrupt(void **state)
@@ -334,7 +498,8 @@ static void impossible_forms_are_corrupt(void **state)
     }
     uint32_t bound;
     assert_false(hearth_columns_id_bound(HEARTH_STR("\x80"), &bound));
-    assert_false(hearth_columns_id_bound(HEARTH_STR("\x00\x02"), &bound)); /* samples, but no ids */
+    assert_false(hearth_columns_id_bound(HEARTH_STR("\x00"), &bound));     /* no bound */
+    assert_false(hearth_columns_id_bound(HEARTH_STR("\x00\x00"), &bound)); /* samples, but no ids */
     assert_false(hearth_columns_id_bound(HEARTH_STR("\x80\x80\x80\x80\x10"), &bound)); /* 2^32 */
     assert_true(hearth_columns_id_bound(HEARTH_STR("\xff\xff\xff\xff\x0f"), &bound));
     assert_int_equal(bound, UINT32_MAX);
@@ -353,22 +518,42 @@ static void refused_memory_is_reported(void **state)
     for (size_t limit = 16; limit < 96; limit += 16) {
         struct hearth_columns columns;
         hearth_arena_init(&arena, limit);
-        assert_int_equal(hearth_columns_encode(ids, values, 2, 2, &arena, &columns, &err),
+        assert_int_equal(hearth_columns_encode_bytes(ids, values, 2, 2, &arena, &columns, &err),
                          HEARTH_NO_MEMORY);
         hearth_arena_release(&arena);
     }
+    uint32_t many[60];
+    int64_t large[60 * 2];
+    for (uint32_t i = 0; i < 60; i++) {
+        many[i] = i;
+        large[2 * i] = 5 + i % 3;
+        large[2 * i + 1] = i % 7;
+    }
+    enum hearth_status status = HEARTH_NO_MEMORY;
+    size_t n_refused = 0;
+    for (size_t limit = 16; status == HEARTH_NO_MEMORY; limit += 16, n_refused++) {
+        struct hearth_columns columns;
+        hearth_arena_init(&arena, limit);
+        status = hearth_columns_encode(many, large, 60, 2, &arena, &columns, &err);
+        hearth_arena_release(&arena);
+    }
+    assert_int_equal(status, HEARTH_OK);
+    assert_true(n_refused > 10);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(has_the_documented_layout),
+        cmocka_unit_test(has_the_documented_layout_in_bits),
+        cmocka_unit_test(values_too_large_for_bits_are_bytes_beside_ids_in_bits),
         cmocka_unit_test(merging_equals_summing_directly),
         cmocka_unit_test(keeps_the_largest_value_and_refuses_a_larger_sum),
         cmocka_unit_test(every_overflowing_sum_is_found_at_any_position),
         cmocka_unit_test(finds_factors_only_where_they_hold_for_every_sample),
         cmocka_unit_test(an_empty_profile_has_empty_columns),
         cmocka_unit_test(truncated_columns_are_corrupt),
+        cmocka_unit_test(impossible_forms_in_bits_are_corrupt),
         cmocka_unit_test(impossible_forms_are_corrupt),
         cmocka_unit_test(refused_memory_is_reported),
     };
