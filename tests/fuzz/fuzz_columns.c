@@ -1,6 +1,6 @@
 /*
- * fuzz_columns.c -- hostile sample columns: merged without a crash; and encode then merge gives
- * back the sums.
+ * fuzz_columns.c -- hostile sample columns: merged without a crash; and encode, in either form, then
+ * merge gives back the sums.
  *
  * Input: first byte even: three lengths (ids, value column, column 0), then their bytes. Odd:
  * samples of up to four types to encode.
@@ -131,6 +131,36 @@ static void sum_twice(const struct hearth_columns *c, uint32_t n_types, struct h
     hearth_block_sums_release(&others);
 }
 
+typedef enum hearth_status encode_fn(const uint32_t *ids, const int64_t *values, uint32_t n,
+                                     uint32_t n_types, struct hearth_arena *arena,
+                                     struct hearth_columns *ret, struct hearth_err *err);
+
+static void encode_in_form(encode_fn *encode, const uint32_t *ids, const int64_t *values,
+                           uint32_t n, uint32_t n_types)
+{
+    struct hearth_arena arena;
+    struct hearth_columns c;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    hearth_arena_init(&arena, 0);
+    enum hearth_status status = encode(ids, values, n, n_types, &arena, &c, &err);
+    require(status == HEARTH_OK || status == HEARTH_OUT_OF_RANGE);
+    for (uint32_t k = 0; status == HEARTH_OK && k < n_types; k++) {
+        memset(g_acc, 0, sizeof g_acc);
+        require(hearth_columns_merge(c.ids, c.vals[k], c.vals[0], k == 0, g_acc, N_ACC, &err) ==
+                HEARTH_OK);
+        int64_t total = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            require(g_acc[ids[i]] == values[i * n_types + k]);
+            total += values[i * n_types + k];
+        }
+        require(total == c.totals[k]);
+    }
+    if (status == HEARTH_OK) {
+        sum_twice(&c, n_types, &arena);
+    }
+    hearth_arena_release(&arena);
+}
+
 /* Each sample: a byte of distance, then for each type a byte of size and that many bytes of value.
  */
 static void encode_and_merge(uint32_t n_types, const uint8_t *data, size_t size)
@@ -153,27 +183,8 @@ static void encode_and_merge(uint32_t n_types, const uint8_t *data, size_t size)
         }
         n++;
     }
-    struct hearth_arena arena;
-    struct hearth_columns c;
-    struct hearth_err err = HEARTH_ERR_INIT;
-    hearth_arena_init(&arena, 0);
-    enum hearth_status status = hearth_columns_encode(ids, values, n, n_types, &arena, &c, &err);
-    require(status == HEARTH_OK || status == HEARTH_OUT_OF_RANGE);
-    for (uint32_t k = 0; status == HEARTH_OK && k < n_types; k++) {
-        memset(g_acc, 0, sizeof g_acc);
-        require(hearth_columns_merge(c.ids, c.vals[k], c.vals[0], k == 0, g_acc, N_ACC, &err) ==
-                HEARTH_OK);
-        int64_t total = 0;
-        for (uint32_t i = 0; i < n; i++) {
-            require(g_acc[ids[i]] == values[i * n_types + k]);
-            total += values[i * n_types + k];
-        }
-        require(total == c.totals[k]);
-    }
-    if (status == HEARTH_OK) {
-        sum_twice(&c, n_types, &arena);
-    }
-    hearth_arena_release(&arena);
+    encode_in_form(hearth_columns_encode_bytes, ids, values, n, n_types);
+    encode_in_form(hearth_columns_encode, ids, values, n, n_types);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
