@@ -39,6 +39,8 @@ struct hearth_pprof_limits {
     size_t max_memory;         /* for decoding; 16 times the plain bytes if that is more */
     /* not a limit: a function with id 0 gets its position, 1 to n, as its id */
     bool number_functions;
+    /* not a limit: use no instructions that some processors lack; the result is the same */
+    bool portable;
 };
 
 /* Counts of changes to a profile that was accepted. */

@@ -8,6 +8,7 @@
  */
 #include "hearth/base/limit.h"
 
+#include "pprof/pprof_packed.h"
 #include "pprof/pprof_scan.h"
 
 #include <assert.h>
@@ -195,6 +196,7 @@ struct growing_array {
     void *arr; /* address of the pointer to the elements */
     size_t *cap;
     size_t size, used;
+    size_t n_spare; /* elements behind the capacity, which may be written but do not count */
 };
 
 /*
@@ -214,7 +216,7 @@ static enum hearth_status grow_array(struct pprof_scan *s, struct growing_array 
     more = more < g.used / 2 ? g.used / 2 : more;
     more = more < need ? need : more;
     more = more > max_more ? max_more : more;
-    void *grown = hearth_arena_array(s->arena, g.used + more, g.size);
+    void *grown = hearth_arena_array(s->arena, g.used + more + g.n_spare, g.size);
     if (grown == NULL) {
         return HEARTH_FAIL_ARENA(s->err, s->arena);
     }
@@ -380,7 +382,8 @@ static enum hearth_status read_location(struct pprof_scan *s, uint32_t i)
     struct pprof_cursor c = pprof_message(s, KIND_LOCATION, i);
     size_t n_bytes = (size_t)(c.end - c.p);
     if (HEARTH_UNLIKELY(s->cap_lines - out->n_lines < n_bytes / 2)) {
-        struct growing_array lines = {&out->lines, &s->cap_lines, sizeof *out->lines, out->n_lines};
+        struct growing_array lines = {&out->lines, &s->cap_lines, sizeof *out->lines, out->n_lines,
+                                      0};
         HEARTH_TRY(grow_array(s, lines, n_bytes / 2, s->n_bytes_left / 2));
     }
 
@@ -481,7 +484,7 @@ static enum hearth_status add_sample_label(struct pprof_scan *s, uint32_t sample
     struct hearth_profile *out = s->out;
     if (HEARTH_UNLIKELY(out->n_sample_labels == s->cap_sample_labels)) {
         struct growing_array labels = {&out->sample_labels, &s->cap_sample_labels,
-                                       sizeof *out->sample_labels, out->n_sample_labels};
+                                       sizeof *out->sample_labels, out->n_sample_labels, 0};
         HEARTH_TRY(grow_array(s, labels, 1, s->n_bytes_left / 2));
     }
 
@@ -538,10 +541,11 @@ HEARTH_ALWAYS_INLINE bool read_sample_value(const struct pprof_scan *s, struct p
 }
 
 /*
- * The hottest loop: packed ids of locations that are numbered 1..n. All state is in registers. The
- * branches on the length are deliberate: four variants without them (one or several ids at a time,
- * from words of 8 and 16 bytes) were not faster on real profiles (1.2 to 2.1 ns per id here). Stops
- * before an id that the general reader must handle: longer than three bytes, at the end, or 0.
+ * Packed ids of locations that are numbered 1..n, where pprof_packed.c does not help. All state is
+ * in registers. The branches on the length are deliberate: four variants without them (one or
+ * several ids at a time, from words of 8 and 16 bytes) were not faster on real profiles (1.2 to 2.1
+ * ns per id here). Stops before an id that the general reader must handle: longer than three bytes,
+ * at the end, or 0.
  */
 static const uint8_t *read_direct_ids(const uint8_t *p, const uint8_t *end, uint32_t n_locations,
                                       struct sample_numbers *sample)
@@ -581,6 +585,12 @@ static struct pprof_cursor read_location_ids(const struct pprof_scan *s, struct 
                                              struct sample_numbers *sample)
 {
     bool direct = s->locations.ids == NULL;
+    if (HEARTH_LIKELY(direct && s->has_shuffles && pprof_has_slack(s, c))) {
+        uint32_t *out = sample->locs + sample->n_locs;
+        c.p = hearth_pprof_packed_read(c.p, c.end, s->locations.n, &out);
+        sample->n_locs = (uint32_t)(out - sample->locs);
+    }
+
     while (c.p < c.end) {
         if (HEARTH_LIKELY(direct)) {
             c.p = read_direct_ids(c.p, c.end, s->locations.n, sample);
@@ -698,7 +708,7 @@ static enum hearth_status read_sample(struct pprof_scan *s, uint32_t i)
     size_t n_bytes = (size_t)(c.end - c.p); /* an upper bound of its locations */
     if (HEARTH_UNLIKELY(s->cap_stack_locs - out->n_stack_locs < n_bytes)) {
         struct growing_array locs = {&out->stack_locs, &s->cap_stack_locs, sizeof *out->stack_locs,
-                                     out->n_stack_locs};
+                                     out->n_stack_locs, PPROF_PACKED_SPARE};
         HEARTH_TRY(grow_array(s, locs, n_bytes, s->n_bytes_left));
     }
 
@@ -721,6 +731,7 @@ enum hearth_status hearth_pprof_read_samples(struct pprof_scan *s)
     uint32_t n = out->n_samples = s->of[KIND_SAMPLE].n;
 
     begin_kind(s, KIND_SAMPLE);
+    s->has_shuffles = !s->limits->portable && hearth_pprof_packed_works();
 
     /*
      * A value has at least one byte, and the first sample with too few values is refused: so at
@@ -735,7 +746,8 @@ enum hearth_status hearth_pprof_read_samples(struct pprof_scan *s)
      * tags.
      */
     s->cap_stack_locs = s->n_bytes_left / 8 * 5;
-    out->stack_locs = hearth_arena_array(s->arena, s->cap_stack_locs, sizeof *out->stack_locs);
+    out->stack_locs = hearth_arena_array(s->arena, s->cap_stack_locs + PPROF_PACKED_SPARE,
+                                         sizeof *out->stack_locs);
     out->values = hearth_arena_array(s->arena, (size_t)n_values, sizeof *out->values);
     out->stack_first = hearth_arena_array(s->arena, (size_t)n + 1, sizeof *out->stack_first);
     out->label_first = hearth_arena_array(s->arena, (size_t)n + 1, sizeof *out->label_first);

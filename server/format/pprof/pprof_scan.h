@@ -41,6 +41,7 @@ struct pprof_scan {
     struct pprof_offsets of[N_KINDS];
     struct pprof_ids mappings, functions, locations;
     size_t cap_stack_locs, cap_sample_labels, cap_lines;
+    bool has_shuffles; /* pprof_packed.h may be used */
     /*
      * The current kind: its messages, and its payload bytes before and after the current message.
      */
