@@ -1,4 +1,10 @@
-/* workers.c -- a fixed pool of threads over one bounded queue (lanes.h). */
+/*
+ * workers.c -- a fixed pool of threads over one bounded queue (lanes.h).
+ *
+ * A new job wakes the thread that became idle last, whose stack and heap are most likely still in
+ * the caches. It is signalled after the lock is released, otherwise it would wait for the lock at
+ * once.
+ */
 #include "hearth/base/workers.h"
 
 #include "hearth/base/clock.h"
@@ -8,27 +14,67 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
-struct hearth_workers {
-    struct hearth_mutex lock; /* guards all members below except `threads` */
+struct worker {
+    struct hearth_workers *pool;
+    pthread_t thread;
     pthread_cond_t wake;
-    struct hearth_lanes lanes;
-    bool stopping;
-    unsigned n_threads;
-    pthread_t threads[];
+    struct worker *next_idle;
+    bool is_idle; /* it is in pool->idle */
 };
+
+struct hearth_workers {
+    struct hearth_mutex lock; /* guards all members below, and those of workers */
+    struct hearth_lanes lanes;
+    struct worker *idle; /* waiting threads, the last one first */
+    bool stopping;
+    _Atomic unsigned n_signalling; /* threads that use `wake` of a worker without the lock */
+    unsigned n_threads;
+    struct worker threads[];
+};
+
+/* Wait for a signal. The caller holds the lock. */
+static void wait_idle(struct worker *worker)
+{
+    struct hearth_workers *workers = worker->pool;
+
+    worker->is_idle = true;
+    worker->next_idle = workers->idle;
+    workers->idle = worker;
+    while (worker->is_idle && !workers->stopping) {
+        hearth_mutex_wait(&workers->lock, &worker->wake);
+    }
+}
+
+/* The thread to be signalled, which is not idle any more; NULL: all are busy. */
+static struct worker *take_idle(struct hearth_workers *workers)
+{
+    struct worker *worker = workers->idle;
+    hearth_mutex_assert_held(&workers->lock);
+
+    if (worker != NULL) {
+        workers->idle = worker->next_idle;
+        worker->is_idle = false;
+        (void)atomic_fetch_add(&workers->n_signalling, 1);
+    }
+
+    return worker;
+}
 
 static void *run_worker(void *arg)
 {
-    struct hearth_workers *workers = arg;
+    struct worker *worker = arg;
+    struct hearth_workers *workers = worker->pool;
 
     hearth_mutex_lock(&workers->lock);
     for (;;) {
         struct hearth_lane_run run;
         bool has_job;
         while (!(has_job = hearth_lanes_take(&workers->lanes, &run)) && !workers->stopping) {
-            hearth_mutex_wait(&workers->lock, &workers->wake);
+            wait_idle(worker);
         }
 
         /* Jobs that may not start yet are left to the threads that run others of their tenant. */
@@ -65,20 +111,23 @@ enum hearth_status hearth_workers_start(const char *name, unsigned n_threads, si
     }
 
     hearth_mutex_init(&workers->lock, HEARTH_RANK_WORKERS, "workers.lock");
-    (void)pthread_cond_init(&workers->wake, NULL);
 
     /* New threads inherit the signal mask: signals are for the main thread. */
     sigset_t all, old;
     hearth_signals_to_block(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &old);
     for (unsigned i = 0; i < n_threads; i++) {
-        if (pthread_create(&workers->threads[i], NULL, run_worker, workers) != 0) {
+        struct worker *worker = &workers->threads[i];
+        worker->pool = workers;
+        (void)pthread_cond_init(&worker->wake, NULL);
+        if (pthread_create(&worker->thread, NULL, run_worker, worker) != 0) {
+            (void)pthread_cond_destroy(&worker->wake);
             break;
         }
         workers->n_threads++;
         char thread_name[16];
         (void)snprintf(thread_name, sizeof thread_name, "%.11s-%u", name, i % 1000);
-        (void)pthread_setname_np(workers->threads[i], thread_name);
+        (void)pthread_setname_np(worker->thread, thread_name);
     }
 
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -98,15 +147,20 @@ enum hearth_queued hearth_workers_submit_as(struct hearth_workers *workers, stru
     assert(job != NULL && job->run != NULL);
 
     struct hearth_job *dropped = NULL;
+    struct worker *woken = NULL;
     hearth_mutex_lock(&workers->lock);
     enum hearth_queued outcome = workers->stopping
                                      ? HEARTH_QUEUE_STOPPED
                                      : hearth_lanes_add(&workers->lanes, job, key, &dropped);
     if (outcome == HEARTH_QUEUED) {
-        (void)pthread_cond_signal(&workers->wake);
+        woken = take_idle(workers);
     }
 
     hearth_mutex_unlock(&workers->lock);
+    if (woken != NULL) {
+        (void)pthread_cond_signal(&woken->wake);
+        (void)atomic_fetch_sub(&workers->n_signalling, 1);
+    }
 
     /* Not under the lock: `drop` is the caller's code. */
     if (dropped != NULL) {
@@ -156,16 +210,23 @@ void hearth_workers_stop(struct hearth_workers *workers)
 
     hearth_mutex_lock(&workers->lock);
     workers->stopping = true;
-    (void)pthread_cond_broadcast(&workers->wake);
+    for (unsigned i = 0; i < workers->n_threads; i++) {
+        (void)pthread_cond_signal(&workers->threads[i].wake);
+    }
     hearth_mutex_unlock(&workers->lock);
 
-    /* Threads end when the queue is empty. */
+    /* Threads end when the queue is empty. Who submitted the last job may still be signalling. */
     for (unsigned i = 0; i < workers->n_threads; i++) {
-        (void)pthread_join(workers->threads[i], NULL);
+        (void)pthread_join(workers->threads[i].thread, NULL);
+    }
+    while (atomic_load(&workers->n_signalling) > 0) {
+        (void)sched_yield();
     }
 
+    for (unsigned i = 0; i < workers->n_threads; i++) {
+        (void)pthread_cond_destroy(&workers->threads[i].wake);
+    }
     hearth_lanes_release(&workers->lanes);
-    (void)pthread_cond_destroy(&workers->wake);
     hearth_mutex_destroy(&workers->lock);
     hearth_mem_free(workers);
 }

@@ -3,6 +3,7 @@
 #include "hearth/base/workers.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -177,6 +178,58 @@ static void refuses_no_threads_and_no_memory(void **state)
 
 #define POOL_TEST(f) cmocka_unit_test_setup(f, reset)
 
+struct named {
+    struct hearth_job job;
+    pthread_t thread;
+};
+
+static void note_thread(struct hearth_job *job)
+{
+    HEARTH_CONTAINER_OF(job, struct named, job)->thread = pthread_self();
+    (void)sem_post(&g_started);
+}
+
+static void wait_until_idle(struct hearth_workers *workers)
+{
+    while (hearth_workers_running(workers) > 0) {
+        (void)sched_yield();
+    }
+}
+
+static void the_thread_that_became_idle_last_runs_the_next_job(void **state)
+{
+    (void)state;
+    struct hearth_workers *workers;
+    struct hearth_job gates[4];
+    struct named jobs[20];
+    assert_int_equal(hearth_workers_start("warm", 4, 4, &workers, NULL), HEARTH_OK);
+
+    /* Until all threads are there. */
+    for (unsigned i = 0; i < 4; i++) {
+        gates[i] = (struct hearth_job){.run = wait_at_gate};
+        assert_true(hearth_workers_submit(workers, &gates[i]));
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        (void)sem_wait(&g_started);
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        (void)sem_post(&g_gate);
+    }
+    wait_until_idle(workers);
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(jobs); i++) {
+        jobs[i] = (struct named){.job = {.run = note_thread}};
+        assert_true(hearth_workers_submit(workers, &jobs[i].job));
+        (void)sem_wait(&g_started);
+        wait_until_idle(workers);
+    }
+
+    for (size_t i = 1; i < HEARTH_ARRAY_LEN(jobs); i++) {
+        assert_true(pthread_equal(jobs[i].thread, jobs[i - 1].thread));
+    }
+    hearth_workers_stop(workers);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +239,7 @@ int main(void)
         POOL_TEST(a_job_may_submit_another),
         POOL_TEST(signals_are_left_to_the_main_thread),
         POOL_TEST(refuses_no_threads_and_no_memory),
+        POOL_TEST(the_thread_that_became_idle_last_runs_the_next_job),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
