@@ -1,5 +1,5 @@
 /*
- * regex_re2.cc -- a C interface to RE2; the only C++ file.
+ * regex_re2.cc -- a C interface to RE2, in C++.
  *
  * The pattern is compiled as it is, with the options that ^(?s:...)$ would set. A text wrapper
  * would let "a)(b" escape from the group, and would appear in RE2's messages.

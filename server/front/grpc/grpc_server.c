@@ -11,6 +11,7 @@
 #include "hearth/base/signals.h"
 #include "hearth/base/sync.h"
 
+#include "grpc/core_locks.h"
 #include "grpc/grpc_call.h"
 #include "rpc/front_internal.h"
 
@@ -163,6 +164,7 @@ enum hearth_status hearth_grpc_start(struct hearth_front *front, struct hearth_g
     hearth_cond_init(&grpc->wake);
 
     /* The core, its server and the completion queue. */
+    hearth_core_locks_trust();
     gpr_set_log_function(log_core_line);
     grpc_init();
     grpc->server = make_core_server(&front->options);
