@@ -56,8 +56,9 @@ struct call {
     grpc_slice status_text;     /* if has_status_text; must live until the last batch is done */
     grpc_metadata trailing[MAX_METADATA], leading[MAX_METADATA];
 
-    /* Tags: a new call, the client's close, a read, the last batch, a message of a stream. */
-    struct hearth_op op_new, op_close, op_read, op_send, op_stream;
+    /* Tags: a new call, the client's close, a read, the last batch, a message of a stream, the end
+     * of the work. */
+    struct hearth_op op_new, op_close, op_read, op_send, op_stream, op_end;
 
     int was_cancelled; /* out-parameter of the watch for the client's close */
     _Atomic int refs;  /* chains of operations that have not ended */
@@ -372,6 +373,25 @@ static void finish_call(struct hearth_rpc *rpc)
 
     ops[n++] = make_status_op(call);
     start_batch(call, ops, n, &call->op_send);
+}
+
+/*
+ * The end of a push comes from a committer. A batch without operations brings it to the thread of
+ * the completion queue. If the answer were sent from a third thread, both would wait for the core's
+ * locks, and the queue would be woken twice.
+ */
+static void end_soon(struct hearth_rpc *rpc)
+{
+    struct call *call = HEARTH_CONTAINER_OF(rpc, struct call, rpc);
+    start_batch(call, NULL, 0, &call->op_end);
+}
+
+static void on_end(struct hearth_op *op, bool ok)
+{
+    struct call *call = HEARTH_CONTAINER_OF(op, struct call, op_end);
+    (void)ok;
+    acquire_batch(call);
+    hearth_rpc_end_now(&call->rpc);
 }
 
 /* ---- streams: a message to the client ---- */
@@ -803,6 +823,7 @@ static void begin_call(struct call *call)
     rpc->transport = "grpc";
     rpc->drop_body = drop_grpc_body;
     rpc->finish = finish_call;
+    rpc->end_soon = end_soon;
     rpc->stream_send = stream_send;
     rpc->read_on = read_on;
     rpc->peer_text = write_peer_text;
@@ -886,6 +907,7 @@ void hearth_call_request(struct hearth_grpc *grpc)
     call->op_read.done = on_read;
     call->op_send.done = on_sent;
     call->op_stream.done = on_stream_sent;
+    call->op_end.done = on_end;
     atomic_init(&call->refs, 1);
     grpc_call_details_init(&call->details);
     grpc_metadata_array_init(&call->metadata);

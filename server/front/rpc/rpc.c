@@ -575,15 +575,26 @@ void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
     rpc->finish(rpc);
 }
 
+void hearth_rpc_end_now(struct hearth_rpc *rpc)
+{
+    hearth_rpc_end(rpc, rpc->later);
+}
+
 static void run_end_job(struct hearth_job *job)
 {
-    struct hearth_rpc *rpc = HEARTH_CONTAINER_OF(job, struct hearth_rpc, job);
-    hearth_rpc_end(rpc, rpc->later);
+    hearth_rpc_end_now(HEARTH_CONTAINER_OF(job, struct hearth_rpc, job));
 }
 
 void hearth_rpc_end_later(struct hearth_rpc *rpc, enum hearth_status status)
 {
     rpc->later = status;
+
+    /* The transport's thread may not wait for the database, as the audit log does. */
+    if (rpc->end_soon != NULL && !rpc->is_audited) {
+        rpc->end_soon(rpc);
+        return;
+    }
+
     rpc->job.run = run_end_job;
     /* The queue has no limit, and is stopped only when no request is in flight. */
     if (!hearth_workers_submit(rpc->front->finishers, &rpc->job)) {

@@ -89,6 +89,8 @@ struct hearth_rpc {
     void (*drop_body)(struct hearth_rpc *rpc);
     /* Sends `status` or `packed`. Called from any thread. */
     void (*finish)(struct hearth_rpc *rpc);
+    /* Calls hearth_rpc_end_now on a thread of the transport; NULL: the front has one for it. */
+    void (*end_soon)(struct hearth_rpc *rpc);
     /* Collecting: sends `packed` if has_message, then reads the next message. From any thread. */
     void (*read_on)(struct hearth_rpc *rpc);
     /* Server streams: sends a message; false while the previous one is still being sent. */
@@ -234,6 +236,8 @@ HEARTH_MUST_CHECK enum hearth_status hearth_rpc_chat(struct hearth_rpc *rpc);
 void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status);
 /* The same on another thread: for callers that hold locks or must not do this work. */
 void hearth_rpc_end_later(struct hearth_rpc *rpc, enum hearth_status status);
+/* For `end_soon`: ends a request that hearth_rpc_end_later was called for. */
+void hearth_rpc_end_now(struct hearth_rpc *rpc);
 /*
  * The handler of a collecting method is done with a message, see above. The caller may not use the
  * request after this: the next message may already be handled on another thread.
