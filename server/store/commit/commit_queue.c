@@ -215,6 +215,7 @@ enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth
     item->repeated = false;
 
     /* Queue it. */
+    bool wakes = false;
     hearth_mutex_lock(&all->lock);
     struct hearth_committer *committer = hearth_commit_route(all, item->service_id);
     enum hearth_status status = check_queue_room(all, item, committer->node, err);
@@ -224,12 +225,14 @@ enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth
         publish_queue_sizes(all);
         /* Wake the committer for the first item, and when enough rows wait. */
         size_t enough = store->options.commit_rows;
-        if (before == 0 || (before < enough && committer->n_rows >= enough)) {
-            (void)pthread_cond_signal(&committer->wake);
-        }
+        wakes = before == 0 || (before < enough && committer->n_rows >= enough);
     }
 
+    /* A committer that is woken under the lock would wait for it. */
     hearth_mutex_unlock(&all->lock);
+    if (wakes) {
+        (void)pthread_cond_signal(&committer->wake);
+    }
 
     return status;
 }
