@@ -155,7 +155,7 @@ static struct hearth_hash128 hash_stack(const struct key_maker *m, const uint64_
         u128 sum = 0;
         uint32_t i = 0;
 
-        /* Pairs of locations, then the last one of an odd number. */
+        /* Pairs of locations. */
         for (; i + 2 <= n; i += 2) {
             if (at[i] == HEARTH_NO_INDEX || at[i + 1] == HEARTH_NO_INDEX) {
                 break;
@@ -163,9 +163,13 @@ static struct hearth_hash128 hash_stack(const struct key_maker *m, const uint64_
             sum += (u128)(halves[at[i]] + m->nh[i]) * (halves[at[i + 1]] + m->nh[i + 1]);
         }
 
-        if (i + 1 == n && at[i] != HEARTH_NO_INDEX) {
-            sum += (u128)(halves[at[i]] + m->nh[i]) * m->nh[i + 1];
-            i++;
+        /* The last one of an odd number. An even number adds 0, because a branch would be
+         * mispredicted for a part of all stacks. */
+        uint32_t last = at[n - 1];
+        if (i + 2 > n && last != HEARTH_NO_INDEX) {
+            uint64_t factor = m->nh[n % N_NH_KEYS] & (0 - (uint64_t)(n & 1));
+            sum += (u128)(halves[last] + m->nh[n - 1]) * factor;
+            i = n;
         }
         whole = whole && i == n;
 
