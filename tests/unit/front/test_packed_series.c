@@ -125,6 +125,32 @@ static void series_are_the_bytes_of_protobuf_c(void **state)
     }
 }
 
+/* Points whose varint of the time has each length, with each group of seven bits in turn. */
+static void points_of_all_times_are_the_bytes_of_protobuf_c(void **state)
+{
+    (void)state;
+    struct hearth_point points[64 * 5];
+    size_t n = 0;
+
+    for (unsigned bit = 0; bit < 64; bit++) {
+        uint64_t power = 1ull << bit, mixed = 0xb5c2d9e4a7f1683dull >> bit;
+        const uint64_t times[] = {power - 1, power, power + 1, mixed, ~mixed};
+        for (size_t i = 0; i < HEARTH_ARRAY_LEN(times); i++) {
+            points[n] = (struct hearth_point){(int64_t)times[i], n % 7 == 0 ? 0 : 1.0 / (double)n};
+            n++;
+        }
+    }
+
+    struct hearth_timeseries series[] = {{.points = points, .n_points = n}};
+    struct hearth_rpc *rpc = &g_rpc;
+    Querier__V1__SelectSeriesResponse out = QUERIER__V1__SELECT_SERIES_RESPONSE__INIT;
+    HEARTH_RPC_LIST(rpc, &hearth_timeseries_map, series, 1, &out, series);
+    struct hearth_buf packed;
+    hearth_buf_init(&packed, 0);
+    hearth_pack_timeseries(&packed, series, 1);
+    assert_same_bytes(&packed, &out.base);
+}
+
 static void an_answer_beyond_its_memory_is_refused_as_a_whole(void **state)
 {
     (void)state;
@@ -144,6 +170,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(label_sets_are_the_bytes_of_protobuf_c, set_up, tear_down),
         cmocka_unit_test(large_sets_before_small_ones_need_no_more_memory_than_they_have),
         cmocka_unit_test_setup_teardown(series_are_the_bytes_of_protobuf_c, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(points_of_all_times_are_the_bytes_of_protobuf_c, set_up,
+                                        tear_down),
         cmocka_unit_test(an_answer_beyond_its_memory_is_refused_as_a_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
