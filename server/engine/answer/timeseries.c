@@ -5,8 +5,8 @@
  * end; the first also includes time = start - step. Times of profiles are cut to milliseconds
  * first, but a profile after the end is outside of the range even by a nanosecond. The time after
  * the last whole step is left out. Buckets are in pages, so that a long range with a small step
- * costs memory for its points only; the first one of a group is in the group itself, since a thin
- * series has no other.
+ * costs memory for its points only. The only point of a group is in the group itself, since a thin
+ * series has no other; the second one moves it to its page.
  */
 #include "hearth/base/mem.h"
 
@@ -25,9 +25,9 @@ struct time_bucket {
 };
 
 struct bucket_group {
-    struct time_bucket first;   /* the bucket whose value came first, ... */
-    int64_t first_b;            /* ... its number + 1; 0: no points */
-    struct time_bucket **pages; /* [n_pages]: all other buckets; may be NULL */
+    struct time_bucket only;    /* without pages: the only point, ... */
+    int64_t only_b;             /* ... the number of its bucket + 1; 0: no points */
+    struct time_bucket **pages; /* [n_pages], of which some may be NULL; NULL: none */
     int64_t sum;
     size_t n_points;
 };
@@ -37,6 +37,7 @@ struct bucket_cursor {
     struct bucket_group *group;
     struct time_bucket *bucket; /* NULL: after the last bucket */
     int64_t b, from_ns, to_ns;
+    size_t n_ahead; /* buckets that follow it in its page */
 };
 
 struct filtered_row;
@@ -98,60 +99,111 @@ int64_t hearth_bucket_end_ns(const struct hearth_buckets *buckets, int64_t b)
 }
 
 /* The bucket in its page, which is made. NULL: memory was refused. */
-static struct time_bucket *find_paged_bucket(struct series_run *run, struct bucket_group *group,
+static struct time_bucket *make_paged_bucket(struct series_run *run, struct bucket_group *group,
                                              int64_t b)
 {
-    struct hearth_arena *arena = run->query->call.arena;
+    struct time_bucket **page = &group->pages[b / PAGE_BUCKETS];
 
-    if (group->pages == NULL) {
-        group->pages = hearth_arena_calloc(arena, run->n_pages, sizeof group->pages[0]);
+    if (*page == NULL) {
+        *page =
+            hearth_arena_calloc(run->query->call.arena,
+                                count_page_buckets(run, (size_t)(b / PAGE_BUCKETS)), sizeof **page);
     }
 
-    struct time_bucket **page = group->pages == NULL ? NULL : &group->pages[b / PAGE_BUCKETS];
-    if (page != NULL && *page == NULL) {
-        *page = hearth_arena_calloc(arena, count_page_buckets(run, (size_t)(b / PAGE_BUCKETS)),
-                                    sizeof **page);
-    }
-
-    return page == NULL || *page == NULL ? NULL : &(*page)[b % PAGE_BUCKETS];
+    return *page == NULL ? NULL : &(*page)[b % PAGE_BUCKETS];
 }
 
-/* Moves the cursor to the bucket of this time, making its page. */
+/* Makes the pages of a group, and moves its only point there. False: memory was refused. */
+static bool make_pages(struct series_run *run, struct bucket_group *group)
+{
+    assert(group->pages == NULL && group->only_b > 0);
+
+    group->pages =
+        hearth_arena_calloc(run->query->call.arena, run->n_pages, sizeof group->pages[0]);
+    if (group->pages == NULL) {
+        return false;
+    }
+
+    struct time_bucket *bucket = make_paged_bucket(run, group, group->only_b - 1);
+    if (bucket != NULL) {
+        *bucket = group->only;
+    }
+
+    return bucket != NULL;
+}
+
+/* Sets the bucket of the cursor by its group and number. */
+static enum hearth_status enter_bucket(struct series_run *run, struct hearth_err *err)
+{
+    struct bucket_cursor *at = &run->at;
+    struct bucket_group *group = at->group;
+
+    at->bucket = NULL;
+    at->n_ahead = 0;
+    if (at->b >= run->buckets.n) {
+        return HEARTH_OK;
+    }
+
+    if (group->only_b == 0) {
+        group->only_b = at->b + 1;
+    }
+
+    if (group->pages == NULL && group->only_b == at->b + 1) {
+        at->bucket = &group->only;
+        return HEARTH_OK;
+    }
+
+    if (group->pages != NULL || make_pages(run, group)) {
+        at->bucket = make_paged_bucket(run, group, at->b);
+        at->n_ahead = count_page_buckets(run, (size_t)(at->b / PAGE_BUCKETS)) -
+                      (size_t)(at->b % PAGE_BUCKETS) - 1;
+    }
+
+    return at->bucket != NULL ? HEARTH_OK : HEARTH_FAIL_ARENA(err, run->query->call.arena);
+}
+
+/* Moves the cursor to the bucket of this time. */
 static enum hearth_status move_bucket_cursor(struct series_run *run, struct bucket_group *group,
                                              int64_t ts_ns, struct hearth_err *err)
 {
-    struct bucket_cursor *at = &run->at;
-    int64_t ahead;
-    bool is_next = group == at->group && ts_ns >= at->to_ns &&
-                   !__builtin_sub_overflow(ts_ns, at->to_ns, &ahead) &&
-                   ahead < run->buckets.step_ms * HEARTH_NS_PER_MS;
-    int64_t b = is_next ? at->b + 1 : hearth_bucket_number(&run->buckets, ts_ns);
+    int64_t b = hearth_bucket_number(&run->buckets, ts_ns);
 
-    *at = (struct bucket_cursor){
+    run->at = (struct bucket_cursor){
         .group = group,
         .b = b,
         .from_ns = b == 0 ? INT64_MIN : hearth_bucket_end_ns(&run->buckets, b - 1),
         .to_ns = hearth_bucket_end_ns(&run->buckets, b),
     };
-    if (b >= run->buckets.n) {
-        return HEARTH_OK;
-    }
 
-    if (group->first_b == 0) {
-        group->first_b = b + 1;
-    }
-
-    at->bucket = group->first_b == b + 1 ? &group->first : find_paged_bucket(run, group, b);
-    return at->bucket != NULL ? HEARTH_OK : HEARTH_FAIL_ARENA(err, run->query->call.arena);
+    return enter_bucket(run, err);
 }
 
-/* Counts a new point of the cursor's group. */
-static enum hearth_status count_series_point(struct series_run *run, struct hearth_err *err)
+/* Moves a cursor to the next bucket of its page. False: it has none, or the time is beyond it. */
+HEARTH_ALWAYS_INLINE bool step_cursor(struct bucket_cursor *at, int64_t ts_ns, int64_t step_ns)
+{
+    if (at->n_ahead == 0 || ts_ns < at->to_ns ||
+        (uint64_t)ts_ns - (uint64_t)at->to_ns >= (uint64_t)step_ns) {
+        return false;
+    }
+
+    at->bucket++;
+    at->n_ahead--;
+    at->b++;
+    at->from_ns = at->to_ns;
+    at->to_ns = at->to_ns > INT64_MAX - step_ns ? INT64_MAX : at->to_ns + step_ns;
+
+    return true;
+}
+
+/* Counts new points of a group. */
+static enum hearth_status count_series_points(struct series_run *run, struct bucket_group *group,
+                                              size_t n, struct hearth_err *err)
 {
     int64_t max_points = run->max_points;
 
-    run->at.group->n_points++;
-    if (max_points > 0 && ++run->n_points > max_points) {
+    group->n_points += n;
+    run->n_points += (int64_t)n;
+    if (max_points > 0 && run->n_points > max_points) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "the answer would have more than max-points (%lld) points: use a longer "
                            "step or fewer groups",
@@ -161,32 +213,49 @@ static enum hearth_status count_series_point(struct series_run *run, struct hear
     return HEARTH_OK;
 }
 
+/* Values of profiles of one series, with ascending times. */
+struct series_values {
+    const int64_t *ts_ns, *values;
+    size_t n;
+};
+
 /*
- * Adds the value of one profile at its time. Profiles of a series are read in order of time,
- * several to a bucket: the cursor saves a division for each.
+ * Adds values to a group. Profiles of a series are read in order of time, so a value is mostly in
+ * the bucket of the one before, or in the next: the cursor saves a division for each.
  */
-static enum hearth_status add_series_value(struct series_run *run, struct bucket_group *group,
-                                           int64_t ts_ns, int64_t value, struct hearth_err *err)
+static enum hearth_status add_series_values(struct series_run *run, struct bucket_group *group,
+                                            const struct series_values *values,
+                                            struct hearth_err *err)
 {
-    const struct bucket_cursor *at = &run->at;
-    if (group != at->group || ts_ns < at->from_ns || ts_ns >= at->to_ns) {
-        HEARTH_TRY(move_bucket_cursor(run, group, ts_ns, err));
+    const int64_t step_ns = run->buckets.step_ms * HEARTH_NS_PER_MS; /* fits: hearth_step_ms */
+    struct bucket_cursor at = run->at;
+    size_t n_points = 0;
+    int64_t sum = 0;
+    bool overflow = false;
+
+    for (size_t i = 0; i < values->n; i++) {
+        int64_t ts_ns = values->ts_ns[i];
+        bool is_here = group == at.group && ts_ns >= at.from_ns && ts_ns < at.to_ns;
+        if (!is_here && !(group == at.group && step_cursor(&at, ts_ns, step_ns))) {
+            HEARTH_TRY(move_bucket_cursor(run, group, ts_ns, err));
+            at = run->at;
+        }
+
+        if (at.bucket == NULL) { /* after the last whole step */
+            continue;
+        }
+
+        n_points += at.bucket->n++ == 0;
+        overflow |= __builtin_add_overflow(at.bucket->sum, values->values[i], &at.bucket->sum);
+        overflow |= __builtin_add_overflow(sum, values->values[i], &sum);
     }
 
-    if (at->bucket == NULL) { /* after the last whole step */
-        return HEARTH_OK;
-    }
-
-    if (at->bucket->n++ == 0) {
-        HEARTH_TRY(count_series_point(run, err));
-    }
-
-    if (__builtin_add_overflow(at->bucket->sum, value, &at->bucket->sum) ||
-        __builtin_add_overflow(group->sum, value, &group->sum)) {
+    run->at = at;
+    if (overflow || __builtin_add_overflow(group->sum, sum, &group->sum)) {
         return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum of the time series exceeds 64 bits");
     }
 
-    return HEARTH_OK;
+    return n_points == 0 ? HEARTH_OK : count_series_points(run, group, n_points, err);
 }
 
 /* Adds the value of a row of the hit that it names; rows that were not selected are ignored. */
@@ -198,8 +267,8 @@ static enum hearth_status add_single_value(struct series_run *run, struct hearth
     }
 
     single->group = run->grouping.of_hit[single->hit];
-    HEARTH_TRY(
-        add_series_value(run, &run->groups[single->group], single->ts_ns, single->value, err));
+    const struct series_values one = {&single->ts_ns, &single->value, 1};
+    HEARTH_TRY(add_series_values(run, &run->groups[single->group], &one, err));
     return run->spec->exemplars ? hearth_singles_add(&run->singles, single, err) : HEARTH_OK;
 }
 
@@ -229,14 +298,12 @@ static enum hearth_status add_series_totals(void *context, const struct hearth_r
     }
 
     uint32_t number = run->grouping.of_hit[hit];
-    struct bucket_group *group = &run->groups[number];
-    for (size_t i = 0; i < totals->n; i++) {
-        HEARTH_TRY(add_series_value(run, group, totals->ts_ns[i], totals->totals[i], err));
-        if (run->spec->exemplars) {
-            const struct hearth_single single = {
-                .ts_ns = totals->ts_ns[i], .value = totals->totals[i], .hit = hit, .group = number};
-            HEARTH_TRY(hearth_singles_add(&run->singles, &single, err));
-        }
+    const struct series_values values = {totals->ts_ns, totals->totals, totals->n};
+    HEARTH_TRY(add_series_values(run, &run->groups[number], &values, err));
+    for (size_t i = 0; run->spec->exemplars && i < totals->n; i++) {
+        const struct hearth_single single = {
+            .ts_ns = totals->ts_ns[i], .value = totals->totals[i], .hit = hit, .group = number};
+        HEARTH_TRY(hearth_singles_add(&run->singles, &single, err));
     }
 
     return HEARTH_OK;
@@ -363,30 +430,23 @@ static void write_series_point(const struct series_run *run, const struct time_b
     out->sum += value;
 }
 
-/* Writes the points in order of time; the first bucket of the group takes its place. */
+/* Writes the points in order of time. */
 static void write_series_points(const struct series_run *run, const struct bucket_group *group,
                                 struct hearth_timeseries *out)
 {
-    int64_t first = group->first_b - 1;
-    bool is_left = true; /* the first bucket is not written yet */
-
-    for (size_t p = 0; group->pages != NULL && p < run->n_pages; p++) {
-        size_t n = group->pages[p] == NULL ? 0 : count_page_buckets(run, p);
-        for (size_t i = 0; i < n; i++) {
-            int64_t b = (int64_t)(p * PAGE_BUCKETS + i);
-            if (group->pages[p][i].n == 0) {
-                continue;
-            }
-            if (is_left && first < b) {
-                write_series_point(run, &group->first, first, out);
-                is_left = false;
-            }
-            write_series_point(run, &group->pages[p][i], b, out);
-        }
+    if (group->pages == NULL) {
+        write_series_point(run, &group->only, group->only_b - 1, out);
+        return;
     }
 
-    if (is_left) {
-        write_series_point(run, &group->first, first, out);
+    for (size_t p = 0; p < run->n_pages; p++) {
+        const struct time_bucket *page = group->pages[p];
+        size_t n = page == NULL ? 0 : count_page_buckets(run, p);
+        for (size_t i = 0; i < n; i++) {
+            if (page[i].n > 0) {
+                write_series_point(run, &page[i], (int64_t)(p * PAGE_BUCKETS + i), out);
+            }
+        }
     }
 }
 
