@@ -177,48 +177,85 @@ static bool open_totals(struct hearth_str ts, struct hearth_str val, struct tota
            (r->val_scale == 0 || r->n <= (uint64_t)(r->val_end - r->val));
 }
 
-static bool read_time(struct totals_reader *r, bool is_first, int64_t t0_ns, int64_t *ret_ts_ns)
+/* hearth_varint_read, quicker for two bytes: most times have one or two, most values two. */
+HEARTH_ALWAYS_INLINE bool read_number(const uint8_t **at, const uint8_t *end, uint64_t *ret)
 {
-    uint64_t word;
+    const uint8_t *p = *at;
 
-    if (!hearth_varint_read(&r->ts, r->ts_end, &word)) {
-        return false;
+    if (HEARTH_LIKELY(end - p >= 2 && p[0] >= 0x80 && p[1] < 0x80)) {
+        *ret = (p[0] & 0x7fu) | (uint64_t)p[1] << 7;
+        *at = p + 2;
+        return true;
     }
 
-    int64_t change = hearth_unzigzag(word), ns;
-    if (is_first) {
-        r->time = change;
-    } else if (__builtin_add_overflow(r->distance, change, &r->distance) || r->distance < 0 ||
-               __builtin_add_overflow(r->time, r->distance, &r->time)) {
-        return false;
-    }
-
-    return !__builtin_mul_overflow(r->time, (int64_t)r->ts_scale, &ns) &&
-           !__builtin_add_overflow(ns, t0_ns, ret_ts_ns);
+    return hearth_varint_read(at, end, ret);
 }
 
-static bool read_total(struct totals_reader *r, int64_t *ret_value)
+/* Reads the next n times; is_first: the first of all is among them. */
+static bool read_times(struct totals_reader *r, size_t n, bool is_first, int64_t t0_ns,
+                       int64_t *ts_ns)
 {
-    uint64_t word;
+    const uint8_t *at = r->ts, *end = r->ts_end;
+    const int64_t scale = (int64_t)r->ts_scale;
+    int64_t time = r->time, distance = r->distance;
 
-    if (!hearth_varint_read(&r->val, r->val_end, &word) ||
-        __builtin_mul_overflow(word, r->val_scale, &word) || word > INT64_MAX) {
-        return false;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t word;
+        int64_t ns;
+
+        if (!read_number(&at, end, &word)) {
+            return false;
+        }
+
+        int64_t change = hearth_unzigzag(word);
+        if (is_first && i == 0) {
+            time = change;
+        } else if (__builtin_add_overflow(distance, change, &distance) || distance < 0 ||
+                   __builtin_add_overflow(time, distance, &time)) {
+            return false;
+        }
+
+        if (__builtin_mul_overflow(time, scale, &ns) ||
+            __builtin_add_overflow(ns, t0_ns, &ts_ns[i])) {
+            return false;
+        }
     }
 
-    *ret_value = (int64_t)word;
+    r->ts = at;
+    r->time = time;
+    r->distance = distance;
 
     return true;
 }
 
-/* Reads the next n times and values, the first of all profiles among them if is_first. */
+/* Reads the next n values. */
+static bool read_values(struct totals_reader *r, size_t n, int64_t *values)
+{
+    const uint8_t *at = r->val, *end = r->val_end;
+    const uint64_t scale = r->val_scale;
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t word;
+
+        if (!read_number(&at, end, &word) || __builtin_mul_overflow(word, scale, &word) ||
+            word > INT64_MAX) {
+            return false;
+        }
+
+        values[i] = (int64_t)word;
+    }
+
+    r->val = at;
+
+    return true;
+}
+
+/* Reads the next n times and values; is_first: the first of all are among them. */
 static bool read_totals_chunk(struct totals_reader *r, size_t n, bool is_first, int64_t t0_ns,
                               int64_t *ts_ns, int64_t *values)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (!read_time(r, is_first && i == 0, t0_ns, &ts_ns[i])) {
-            return false;
-        }
+    if (!read_times(r, n, is_first, t0_ns, ts_ns)) {
+        return false;
     }
 
     if (r->val_scale == 0) {
@@ -226,13 +263,7 @@ static bool read_totals_chunk(struct totals_reader *r, size_t n, bool is_first, 
         return true;
     }
 
-    for (size_t i = 0; i < n; i++) {
-        if (!read_total(r, &values[i])) {
-            return false;
-        }
-    }
-
-    return true;
+    return read_values(r, n, values);
 }
 
 enum hearth_status hearth_totals_read(struct hearth_str ts, struct hearth_str val, int64_t t0_ns,
@@ -242,7 +273,8 @@ enum hearth_status hearth_totals_read(struct hearth_str ts, struct hearth_str va
     assert(visit != NULL);
 
     struct totals_reader r = {.n = 0};
-    int64_t times[HEARTH_TOTALS_CHUNK], values[HEARTH_TOTALS_CHUNK];
+    HEARTH_UNINITIALIZED int64_t times[HEARTH_TOTALS_CHUNK];
+    HEARTH_UNINITIALIZED int64_t values[HEARTH_TOTALS_CHUNK];
     bool is_good = open_totals(ts, val, &r);
 
     for (uint64_t i = 0, n; is_good && i < r.n; i += n) {
