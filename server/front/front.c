@@ -38,13 +38,14 @@
 /*
  * When a request ends, its memory is given back to the C library. With the library's defaults, it
  * is then given back to the kernel, and the next request faults it in again: 33 instead of 24 us of
- * CPU for a push of 20 KB. The settings belong to the process, so they are made once, before
- * threads are started. Setting the trim threshold ends the library's own adjustment of the mmap
- * threshold, so all three are set.
+ * CPU for a push of 20 KB, 14 instead of 10 ms for an answer of 5 MB. What stays free is given back
+ * later (rpc/heap.h). The settings belong to the process, so they are made once, before threads are
+ * started. Setting the trim threshold ends the library's own adjustment of the mmap threshold, so
+ * all three are set.
  */
 static void keep_freed_memory(void)
 {
-    (void)mallopt(M_MMAP_THRESHOLD, 4 << 20);
+    (void)mallopt(M_MMAP_THRESHOLD, 16 << 20);
     (void)mallopt(M_TRIM_THRESHOLD, 64 << 20);
     (void)mallopt(M_TOP_PAD, 1 << 20);
 }
