@@ -224,6 +224,41 @@ class Rollups(unittest.TestCase):
         )
         self.assertNotIn("retain-raw", str(headers))
 
+    def test_5_closed_profiles_at_the_edges_are_read_once_until_others_are_added(self):
+        start, end = self.begin + HOUR + 7 * 60_000 + 1, self.end - HOUR - 3 * 60_000 - 1
+        selector = '{service_name="api", pod=~"pod-[01]"}'
+        fields = [(1, SAMPLES), (2, selector), (3, start), (4, end)]
+        question = QUERIER + "SelectMergeProfile", wire.encode(fields)
+
+        def rows_of_asking():
+            before = sum(value for _, value in self.samples("hearth_query_rows_total"))
+            answer = self.ask(question)
+            return answer, sum(value for _, value in self.samples("hearth_query_rows_total")) - before
+
+        # Profiles in the first and the last minute of the range, which no block covers.
+        total = self.server.flamegraph(SAMPLES, selector, start, end).total
+        for time_ms in (start + 20_000, end - 20_000):
+            profile = Profile([("samples", "count"), ("cpu", "nanoseconds")], time_ns=time_ms * 1_000_000)
+            profile.add(["main", "edge"], [5, 50])
+            labels = {"__name__": "process_cpu", "service_name": "api", "pod": "pod-1"}
+            self.server.push(profile.encode(), labels)
+        self.assertEqual(self.server.flamegraph(SAMPLES, selector, start, end).total, total + 10)
+        eventually(lambda: self.built("profile_late") == 0, 60, 0.2, "folding of the late profiles")
+        self.assertEqual(self.server.flamegraph(SAMPLES, selector, start, end).total, total + 10)
+
+        self.restart("--builder=false")
+        first, n_first = rows_of_asking()
+        again, n_again = rows_of_asking()
+        self.assertGreater(n_first, 0)
+        self.assertEqual((n_again, again), (0, first))
+
+        # Another range has edges of its own, and the same blocks.
+        fields[2] = (3, start + 60_000)
+        question = QUERIER + "SelectMergeProfile", wire.encode(fields)
+        _, n_other = rows_of_asking()
+        self.assertGreater(n_other, 0)
+        self.assertLess(n_other, n_first)
+
 
 def metric_lines(server):
     """(name, ((label, value), ..), value) of /metrics."""

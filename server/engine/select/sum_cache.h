@@ -1,10 +1,11 @@
 /*
  * sum_cache.h -- sums of blocks that earlier queries added up (private to the engine).
  *
- * An entry holds the sums of the blocks of one service and one size that a plan named, as one row
- * for each dictionary. Its key is a hash of that part of the plan and of the generation of the
- * service, which every change of its blocks raises. So an entry is never wrong, only unused once
- * the generation has risen; the least recently used entries make way for new ones.
+ * An entry holds the sums of the blocks of one service and one size that a plan named, or of its
+ * closed profiles of one table, as one row for each dictionary. Its key is a hash of that part of
+ * the plan and of the generation of the service, which every change of them raises. So an entry is
+ * never wrong, only unused once the generation has risen; the least recently used entries make way
+ * for new ones.
  *
  * Threads: safe. Ownership: an entry lives until its last user has released it.
  */

@@ -1,6 +1,6 @@
 /*
- * summed_blocks.c -- divides the blocks of a plan into slots, and fills them from the cache or from
- * rows.
+ * summed_blocks.c -- divides the blocks of a plan, and its closed profiles, into slots, and fills
+ * them from the cache or from rows.
  */
 #include "select/summed_blocks.h"
 
@@ -11,15 +11,51 @@
 #include <assert.h>
 #include <string.h>
 
-/* The blocks of one size of a service. */
+/* The blocks of one size of a service, or its closed profiles of one table. */
 struct hearth_block_slot {
     enum hearth_source source;
     int32_t service_id;
     bool is_kept; /* the key says all that its sums depend on */
+    bool is_open; /* profiles that may become more: they are not summed here */
     struct hearth_hash128 key;
     const struct hearth_cached_sums *cached; /* NULL: not in the cache */
     struct hearth_sums sums;                 /* of its rows, if it was not in the cache */
 };
+
+/* ---- what is summed ---- */
+
+static bool is_block(enum hearth_source source)
+{
+    return source >= HEARTH_SOURCE_ROLL_10M;
+}
+
+/* Late profiles wait in a table of their own until the builder adds them to the others. */
+static bool may_be_summed(const struct hearth_summed_blocks *sums, enum hearth_source source)
+{
+    return is_block(source) || (sums->with_profiles && (source == HEARTH_SOURCE_PROFILE ||
+                                                        source == HEARTH_SOURCE_SEGMENT));
+}
+
+/*
+ * Profiles before built_to are as closed as blocks: whatever changes them raises the generation of
+ * their service.
+ */
+static bool is_leg_closed(const struct hearth_read_leg *leg,
+                          const struct hearth_service_state *state)
+{
+    return state != NULL && leg->to_ns <= state->built_to_ns;
+}
+
+/* Whether a plan reads whole profiles, and all of them. */
+static bool reads_plain_rows(const struct hearth_selection *selection,
+                             const struct hearth_read_plan *plan)
+{
+    const struct hearth_read_detail *detail = &plan->detail;
+
+    return selection->match == NULL && !detail->identity && !detail->some && !detail->has_end &&
+           detail->attrs == HEARTH_ATTRS_NOT_READ && detail->n_profile_nos == 0 &&
+           detail->n_attrs_with == 0;
+}
 
 /* ---- slots ---- */
 
@@ -29,7 +65,7 @@ static struct hearth_hash128 make_slot_key(enum hearth_source source, int32_t se
     return hearth_hash128(parts, sizeof parts, hearth_hash_process_seed());
 }
 
-/* NULL: the service has no block of this size in the plan. */
+/* NULL: the service has nothing of this source in the plan that may be summed. */
 static struct hearth_block_slot *find_summed_slot(struct hearth_summed_blocks *sums,
                                                   enum hearth_source source, int32_t service_id)
 {
@@ -59,7 +95,7 @@ static size_t find_service_hits_end(const struct hearth_series_hit *hits, size_t
     return end;
 }
 
-/* The slot of a service and size of block, made if it is new. NULL: memory was refused. */
+/* The slot of a service and source, made if it is new. NULL: memory was refused. */
 static struct hearth_block_slot *need_slot(struct hearth_summed_blocks *sums,
                                            const struct hearth_read_plan *plan,
                                            enum hearth_source source, int32_t service_id,
@@ -134,14 +170,17 @@ static void name_selected_series(struct hearth_summed_blocks *sums,
     }
 }
 
-/* Makes the slots of all blocks of the plan, with their keys. */
+/*
+ * Makes the slots of the plan, with their keys. If one leg of a service and table is open, all are:
+ * a row does not say which leg it is of.
+ */
 static enum hearth_status make_slots(struct hearth_summed_blocks *sums,
                                      const struct hearth_read_plan *plan,
                                      struct hearth_arena *arena, struct hearth_err *err)
 {
     for (size_t i = 0; i < plan->n_legs; i++) {
         const struct hearth_read_leg *leg = &plan->legs[i];
-        if (leg->source < HEARTH_SOURCE_ROLL_10M) {
+        if (!may_be_summed(sums, leg->source)) {
             continue;
         }
         for (size_t h = 0, end; h < leg->n_hits; h = end) {
@@ -152,13 +191,17 @@ static enum hearth_status make_slots(struct hearth_summed_blocks *sums,
                 return HEARTH_FAIL_ARENA(err, arena);
             }
             name_blocks(slot, leg, &leg->hits[h], end - h);
+            slot->is_open =
+                slot->is_open ||
+                (!is_block(leg->source) &&
+                 !is_leg_closed(leg, hearth_plan_find_state(plan->state, slot->service_id)));
         }
     }
 
     return HEARTH_OK;
 }
 
-/* Removes the hits of services whose blocks were found in the cache. */
+/* Removes the hits of services whose sums were found in the cache. */
 static enum hearth_status shorten_leg(struct hearth_summed_blocks *sums,
                                       struct hearth_read_leg *leg, struct hearth_arena *arena,
                                       struct hearth_err *err)
@@ -190,7 +233,9 @@ enum hearth_status hearth_summed_blocks_plan(struct hearth_summed_blocks *sums,
 {
     assert(sums != NULL && query != NULL && selection != NULL && plan != NULL);
 
-    *sums = (struct hearth_summed_blocks){.query = query, .cache = query->call.engine->sum_cache};
+    *sums = (struct hearth_summed_blocks){.query = query,
+                                          .cache = query->call.engine->sum_cache,
+                                          .with_profiles = reads_plain_rows(selection, plan)};
     hearth_sums_init(&sums->empty, query, NULL);
     HEARTH_TRY(make_slots(sums, plan, arena, err));
     name_selected_series(sums, selection);
@@ -198,7 +243,7 @@ enum hearth_status hearth_summed_blocks_plan(struct hearth_summed_blocks *sums,
     size_t n_found = 0;
     for (size_t i = 0; i < sums->n_slots; i++) {
         struct hearth_block_slot *slot = &sums->slots[i];
-        if (slot->is_kept) {
+        if (slot->is_kept && !slot->is_open) {
             slot->cached = hearth_sum_cache_find(sums->cache, slot->key);
             n_found += slot->cached != NULL;
         }
@@ -211,7 +256,7 @@ enum hearth_status hearth_summed_blocks_plan(struct hearth_summed_blocks *sums,
     size_t n_legs = 0;
     for (size_t i = 0; i < plan->n_legs; i++) {
         struct hearth_read_leg *leg = &plan->legs[i];
-        if (leg->source >= HEARTH_SOURCE_ROLL_10M) {
+        if (may_be_summed(sums, leg->source)) {
             HEARTH_TRY(shorten_leg(sums, leg, arena, err));
         }
         if (leg->n_hits > 0) {
@@ -229,14 +274,14 @@ enum hearth_status hearth_summed_blocks_row(struct hearth_summed_blocks *sums,
                                             const struct hearth_read_row *row, bool *ret_added,
                                             struct hearth_err *err)
 {
-    struct hearth_block_slot *slot =
-        sums->n_slots == 0 || row->source < HEARTH_SOURCE_ROLL_10M
-            ? NULL
-            : find_summed_slot(sums, (enum hearth_source)row->source, row->service_id);
+    enum hearth_source source = (enum hearth_source)row->source;
+    struct hearth_block_slot *slot = sums->n_slots == 0 || !may_be_summed(sums, source)
+                                         ? NULL
+                                         : find_summed_slot(sums, source, row->service_id);
     size_t dict;
 
-    *ret_added = slot != NULL;
-    return slot == NULL ? HEARTH_OK : hearth_sums_add_row(&slot->sums, row, &dict, err);
+    *ret_added = slot != NULL && !slot->is_open;
+    return !*ret_added ? HEARTH_OK : hearth_sums_add_row(&slot->sums, row, &dict, err);
 }
 
 /* Writes the sums of a dictionary as a row, in arena. */
@@ -321,6 +366,9 @@ enum hearth_status hearth_summed_blocks_finish(struct hearth_summed_blocks *sums
 
     for (size_t i = 0; i < sums->n_slots && status == HEARTH_OK; i++) {
         struct hearth_block_slot *slot = &sums->slots[i];
+        if (slot->is_open) {
+            continue;
+        }
         hearth_arena_reset(&arena);
         status = slot->cached != NULL ? read_rows(reader, slot->cached, err)
                                       : finish_slot(sums, slot, &arena, reader, err);
