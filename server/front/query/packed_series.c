@@ -63,7 +63,10 @@ static size_t measure_labels(const struct hearth_labels *labels)
 
 static bool is_number_written(double value)
 {
-    return value < 0 || value > 0 || value != value;
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+
+    return bits << 1 != 0; /* neither 0 nor -0 */
 }
 
 static size_t measure_point(const struct hearth_point *point)
@@ -157,10 +160,6 @@ HEARTH_ALWAYS_INLINE uint8_t *write_usual_point(uint8_t *at, const struct hearth
 
 static uint8_t *write_point(uint8_t *at, const struct hearth_point *point)
 {
-    if (is_usual_point(point)) {
-        return write_usual_point(at, point);
-    }
-
     at = write_field_head(at, POINTS_TAG, measure_point(point));
     if (is_number_written(point->value)) {
         *at++ = NUMBER_TAG;
@@ -171,6 +170,20 @@ static uint8_t *write_point(uint8_t *at, const struct hearth_point *point)
     if (point->ts_ms != 0) {
         *at++ = TIME_TAG;
         at += hearth_varint_write(at, (uint64_t)point->ts_ms);
+    }
+
+    return at;
+}
+
+/* n_bytes: what measure_points says of them. */
+static uint8_t *write_points(uint8_t *at, const struct hearth_point *points, size_t n_points,
+                             size_t n_bytes)
+{
+    bool all_usual = n_bytes == n_points * USUAL_POINT_BYTES;
+
+    for (size_t i = 0; i < n_points; i++) {
+        at = all_usual || is_usual_point(&points[i]) ? write_usual_point(at, &points[i])
+                                                     : write_point(at, &points[i]);
     }
 
     return at;
@@ -260,7 +273,8 @@ void hearth_pack_timeseries(struct hearth_buf *out, const struct hearth_timeseri
         fetch_ahead(series, i, n);
 
         /* Measure it, then write it. */
-        size_t n_fields = measure_labels(&one->labels) + measure_points(one->points, one->n_points);
+        size_t n_points_bytes = measure_points(one->points, one->n_points);
+        size_t n_fields = measure_labels(&one->labels) + n_points_bytes;
         size_t n_bytes = measure_field(n_fields);
         uint8_t *start = (uint8_t *)hearth_buf_reserve(out, n_bytes);
         if (start == NULL) {
@@ -268,9 +282,7 @@ void hearth_pack_timeseries(struct hearth_buf *out, const struct hearth_timeseri
         }
 
         uint8_t *at = write_labels(write_field_head(start, SERIES_TAG, n_fields), &one->labels);
-        for (size_t p = 0; p < one->n_points; p++) {
-            at = write_point(at, &one->points[p]);
-        }
+        at = write_points(at, one->points, one->n_points, n_points_bytes);
 
         assert(at == start + n_bytes);
         out->n += n_bytes;
