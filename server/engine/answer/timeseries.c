@@ -178,11 +178,13 @@ static enum hearth_status move_bucket_cursor(struct series_run *run, struct buck
     return enter_bucket(run, err);
 }
 
-/* Moves a cursor to the next bucket of its page. False: it has none, or the time is beyond it. */
+/*
+ * Moves a cursor to the next bucket of its page, for a time that is not before it. False: the page
+ * ends, or the time is beyond that bucket.
+ */
 HEARTH_ALWAYS_INLINE bool step_cursor(struct bucket_cursor *at, int64_t ts_ns, int64_t step_ns)
 {
-    if (at->n_ahead == 0 || ts_ns < at->to_ns ||
-        (uint64_t)ts_ns - (uint64_t)at->to_ns >= (uint64_t)step_ns) {
+    if (at->n_ahead == 0 || (uint64_t)ts_ns - (uint64_t)at->to_ns >= (uint64_t)step_ns) {
         return false;
     }
 
@@ -235,8 +237,8 @@ static enum hearth_status add_series_values(struct series_run *run, struct bucke
 
     for (size_t i = 0; i < values->n; i++) {
         int64_t ts_ns = values->ts_ns[i];
-        bool is_here = group == at.group && ts_ns >= at.from_ns && ts_ns < at.to_ns;
-        if (!is_here && !(group == at.group && step_cursor(&at, ts_ns, step_ns))) {
+        bool is_before = i == 0 && (group != at.group || ts_ns < at.from_ns);
+        if (is_before || (ts_ns >= at.to_ns && !step_cursor(&at, ts_ns, step_ns))) {
             HEARTH_TRY(move_bucket_cursor(run, group, ts_ns, err));
             at = run->at;
         }
