@@ -106,9 +106,10 @@ static void labels_of(const struct world *w, size_t i, size_t column, struct hea
 
 static bool is_active(const struct world *w, size_t i)
 {
-    for (int hour = 0; hour < N_HOURS; hour++) {
-        if (w->series[i].exists && w->series[i].hours[hour] && hour + FIRST_HOUR >= w->from_hour &&
-            hour + FIRST_HOUR <= w->to_hour) {
+    const struct model_series *s = &w->series[i];
+    int first = w->from_hour - FIRST_HOUR, last = w->to_hour - FIRST_HOUR;
+    for (int hour = first < 0 ? 0 : first; s->exists && hour < N_HOURS && hour <= last; hour++) {
+        if (s->hours[hour]) {
             return true;
         }
     }
@@ -477,9 +478,8 @@ static size_t check_covered(struct world *w, const struct answers *want)
             for (uint16_t c = 0; c < g_shape_n[shape - 1]; c++) {
                 size_t n_hits = 0, n_active = 0;
                 for (size_t i = 0; i < MAX_SERIES; i++) {
-                    n_active += w->series[i].exists && is_active(w, i) &&
-                                9 - (int32_t)w->series[i].service == service &&
-                                (int32_t)w->series[i].shape + 1 == shape;
+                    n_active += 9 - (int32_t)w->series[i].service == service &&
+                                (int32_t)w->series[i].shape + 1 == shape && is_active(w, i);
                 }
                 for (size_t i = 0; i < want->n_hits; i++) {
                     n_hits += want->hits[i].service_id == service &&

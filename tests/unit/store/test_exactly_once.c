@@ -304,7 +304,8 @@ static void kills_under_load_neither_lose_nor_double(void **state)
             (struct load){store, i, &stop, calloc(MAX_PUSHES, sizeof(void *)), 0, MAX_PUSHES};
         assert_int_equal(pthread_create(&threads[i], NULL, run_load, &loads[i]), 0);
     }
-    for (int round = 0; round < 6; round++) {
+    /* Each of the three kinds at least once. */
+    for (int round = 0; round < test_rounds(9); round++) {
         (void)usleep(250000);
         wait_for_pushes(loads, N_LOADS, 120 * (size_t)(round + 1));
         if (round % 3 == 0) {
@@ -348,7 +349,7 @@ static void kills_under_load_neither_lose_nor_double(void **state)
     PQfinish(conn);
     print_message("acknowledged %zu, refused %zu, settled %lld\n", n_ok, n_refused,
                   (long long)hearth_metric_value(HEARTH_M_BATCH_SETTLED));
-    assert_true(n_ok > 400);
+    assert_true(n_ok > 200);
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM acked"), n_ok);
     assert_int_equal(pg_cluster_int(url,
                                     "SELECT count(*) FROM acked WHERE NOT EXISTS (SELECT FROM"

@@ -6,20 +6,20 @@
 #define MANY_SERIES 200
 #define MANY_ROWS   60000
 
-/* One hour of MANY_SERIES series of service 1 and as many of others, interleaved in time; a second
- * day beside it. */
+/* One hour of MANY_SERIES series of service 1 and as many of others, interleaved in time; two
+ * minutes of a second day beside it. */
 static void fill_many(struct hearth_store *store, const char *url)
 {
     ensure_days(store, url, T0, T0 + DAY);
     char sql[1024];
-    (void)snprintf(
-        sql, sizeof sql,
-        "INSERT INTO hearth_data.profile SELECT CASE WHEN s <= 200 THEN 1 ELSE s END, s,"
-        " %lld + t * 12000000000::int8 + d * 86400000000000::int8, 0, 0, 1, 1, 1,"
-        " array[t, 7]::int8[], decode(repeat(md5((s * t)::text), 10), 'hex'),"
-        " array[decode('00' || repeat(md5(s::text), 8), 'hex'), '\\x0107'], NULL"
-        " FROM generate_series(0, 1) d, generate_series(0, 149) t, generate_series(1, 400) s",
-        (long long)T0);
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO hearth_data.profile SELECT CASE WHEN s <= 200 THEN 1 ELSE s END, s,"
+                   " %lld + t * 12000000000::int8 + d * 86400000000000::int8, 0, 0, 1, 1, 1,"
+                   " array[t, 7]::int8[], decode(repeat(md5((s * t)::text), 10), 'hex'),"
+                   " array[decode('00' || repeat(md5(s::text), 8), 'hex'), '\\x0107'], NULL"
+                   " FROM generate_series(0, 1) d, generate_series(0, 149 - d * 140) t,"
+                   " generate_series(1, 400) s",
+                   (long long)T0);
     pg_cluster_run(url, sql);
 }
 

@@ -2,6 +2,7 @@
  * Profiles that nobody waits for any more: what is in no transaction is not stored, and whoever withdraws is told the
  * truth about the rest, whatever happens to the database meanwhile.
  */
+#include "rounds.h"
 #include "store_fixture.h"
 
 /* A store on a new database, with one committer that lingers so long. */
@@ -242,7 +243,8 @@ static void kills_do_not_make_a_liar_of_who_withdraws(void **state)
         loads[i].stop = &stop;
         assert_int_equal(pthread_create(&threads[i], NULL, run_load, &loads[i]), 0);
     }
-    for (int round = 0; round < 6; round++) {
+    /* Each of the two kinds at least once. */
+    for (int round = 0; round < test_rounds(6); round++) {
         (void)usleep(250000);
         wait_for_pushes(loads, 150 * (size_t)(round + 1));
         if (round % 2 == 0) {
@@ -268,7 +270,7 @@ static void kills_do_not_make_a_liar_of_who_withdraws(void **state)
     free(loads);
     print_message("promised not to be stored %zu, acknowledged %zu, refused %zu\n", counts[0],
                   counts[1], counts[2]);
-    assert_true(counts[0] > 100 && counts[1] > 100);
+    assert_true(counts[0] > 50 && counts[1] > 50);
 
     /* Every acknowledged one is there, no refused one is, and nothing else. */
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM acked a WHERE (SELECT count(*) FROM"
