@@ -84,6 +84,21 @@ static uint64_t read_word(const struct elf_reader *r, struct perf_cursor *c)
     return perf_number(c, r->is_64 ? 8 : 4);
 }
 
+/*
+ * How many headers of a table begin within the file, of n: a damaged file of some bytes may tell of
+ * 65,535. Headers without a size are none.
+ */
+static uint16_t count_within(const struct elf_reader *r, uint64_t at, uint16_t entry_bytes,
+                             uint16_t n)
+{
+    if (entry_bytes == 0 || at >= r->bytes.n) {
+        return 0;
+    }
+
+    uint64_t most = (r->bytes.n - at - 1) / entry_bytes + 1;
+    return most < n ? (uint16_t)most : n;
+}
+
 static enum hearth_status read_elf_header(struct elf_reader *r, struct hearth_err *err)
 {
     struct perf_cursor c = elf_cursor_at(r, 4);
@@ -109,6 +124,9 @@ static enum hearth_status read_elf_header(struct elf_reader *r, struct hearth_er
     if (c.failed) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "its header is truncated");
     }
+
+    r->n_segments = count_within(r, r->segments_at, r->segment_bytes, r->n_segments);
+    r->n_sections = count_within(r, r->sections_at, r->section_bytes, r->n_sections);
 
     return HEARTH_OK;
 }

@@ -158,6 +158,34 @@ static void many_overlapping_notes_cost_little(void **state)
     hearth_buf_release(&file);
 }
 
+/* Ten thousand files of a header only, whose counts name 65,535 segments and sections. */
+static void headers_that_are_not_there_cost_little(void **state)
+{
+    char header[64] = "\177ELF\2\1\1";
+    struct hearth_buf file = {.p = header, .n = sizeof header};
+    const struct hearth_elf_symbols *symbols;
+    struct hearth_arena arena;
+    struct hearth_err err;
+
+    (void)state;
+    for (size_t at = 32; at <= 40; at += 8) {
+        write_at(&file, at, sizeof header - 8, 8); /* a part of a header is there */
+    }
+    write_at(&file, 54, 56, 2);
+    write_at(&file, 56, 65535, 2);
+    write_at(&file, 58, 64, 2);
+    write_at(&file, 60, 65535, 2);
+
+    clock_t start = clock();
+    for (int i = 0; i < 10000; i++) {
+        hearth_arena_init(&arena, 16u << 20);
+        assert_int_equal(read_symbols(hearth_buf_view(&file), &arena, &symbols, &err), HEARTH_OK);
+        assert_int_equal(hearth_elf_symbols_count(symbols), 0);
+        hearth_arena_release(&arena);
+    }
+    assert_true((clock() - start) / CLOCKS_PER_SEC < 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +193,7 @@ int main(void)
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(damage_is_refused_or_yields_names_within_the_file),
         cmocka_unit_test(many_overlapping_notes_cost_little),
+        cmocka_unit_test(headers_that_are_not_there_cost_little),
     };
 
     return cmocka_run_group_tests(tests, start, stop);
