@@ -40,9 +40,13 @@ static enum hearth_status check_is_first(const struct hearth_config *config,
 }
 
 static enum hearth_status fail_unknown(struct hearth_config *config, const char *from,
-                                       struct hearth_str key, const char *nearest,
+                                       struct hearth_str key,
+                                       const char *(*find_nearest)(struct hearth_str),
                                        struct hearth_err *err)
 {
+    /* Further mistakes are only counted: nobody reads what they say. */
+    const char *nearest = config->n_mistakes < HEARTH_MAX_MISTAKES ? find_nearest(key) : NULL;
+
     return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: unknown key \"%s\"%s%s%s", from,
                        hearth_config_quote(config, key), nearest == NULL ? "" : "; did you mean \"",
                        nearest == NULL ? "" : nearest, nearest == NULL ? "" : "\"?");
@@ -78,7 +82,7 @@ static enum hearth_status load_line(struct hearth_config *config, struct hearth_
 
     const struct hearth_option *option = hearth_option_find(key);
     if (option == NULL) {
-        return fail_unknown(config, from, key, hearth_option_nearest(key), err);
+        return fail_unknown(config, from, key, hearth_option_nearest, err);
     }
 
     HEARTH_TRY(check_is_first(config, option, from, err));
@@ -163,7 +167,7 @@ static enum hearth_status take_value(struct yaml_file *file, struct hearth_yaml 
             from, elsewhere->flag, hearth_option_section(elsewhere), file->section->section);
     }
     if (option == NULL) {
-        return fail_unknown(config, from, key, hearth_option_nearest(key), err);
+        return fail_unknown(config, from, key, hearth_option_nearest, err);
     }
 
     HEARTH_TRY(check_is_first(config, option, from, err));
@@ -213,7 +217,7 @@ static enum hearth_status find_section(struct yaml_file *file, struct hearth_str
                            from, option->flag, hearth_option_section(option));
     }
     if (section == NULL) {
-        return fail_unknown(file->config, from, key, hearth_option_nearest_section(key), err);
+        return fail_unknown(file->config, from, key, hearth_option_nearest_section, err);
     }
 
     const char **earlier = &file->config->origins[section - hearth_options];
