@@ -33,13 +33,17 @@ static struct hearth_str split_labels(struct hearth_str *bytes)
 {
     static const struct hearth_str mark = HEARTH_STR("labels");
 
-    for (size_t at = bytes->n; at >= mark.n; at--) {
-        struct hearth_str before = hearth_str_n(bytes->p, at);
+    /* By memrchr: comparisons at every byte, which libFuzzer traces, took most of the time. */
+    struct hearth_str before = *bytes;
+    while (before.n > 0) {
+        const char *last = memrchr(before.p, 's', before.n);
+        before.n = last == NULL ? 0 : (size_t)(last - before.p) + 1;
         if (hearth_str_ends(before, mark)) {
-            struct hearth_str labels = hearth_str_n(bytes->p + at, bytes->n - at);
-            bytes->n = at - mark.n;
+            struct hearth_str labels = hearth_str_n(bytes->p + before.n, bytes->n - before.n);
+            bytes->n = before.n - mark.n;
             return labels;
         }
+        before.n -= before.n > 0;
     }
 
     return HEARTH_STR("");
