@@ -519,6 +519,12 @@ void hearth_jfr_read_steps(const struct jfr_types *types, const struct jfr_step 
     }
 }
 
+/* A recording may have no steps at all: its types have no fields. */
+static const struct jfr_step *steps_of(const struct jfr_types *types, const struct jfr_type *type)
+{
+    return type->n_steps == 0 ? NULL : types->steps + type->first_step;
+}
+
 void hearth_jfr_read_value(const struct jfr_types *types, const struct jfr_type *type,
                            struct jfr_cursor *c, struct jfr_values *values)
 {
@@ -526,14 +532,14 @@ void hearth_jfr_read_value(const struct jfr_types *types, const struct jfr_type 
     if (values != NULL) {
         values->set = values->real = 0;
     }
-    hearth_jfr_read_steps(types, types->steps + type->first_step, type->n_steps, c, values);
+    hearth_jfr_read_steps(types, steps_of(types, type), type->n_steps, c, values);
 }
 
 const struct jfr_step *hearth_jfr_array_steps(const struct jfr_types *types,
                                               const struct jfr_type *type, enum jfr_slot slot,
                                               uint32_t *ret_n)
 {
-    const struct jfr_step *steps = types->steps + type->first_step;
+    const struct jfr_step *steps = steps_of(types, type);
 
     for (uint32_t i = 0; i < type->n_steps; i++) {
         if (steps[i].kind == JFR_STEP_ARRAY && steps[i].slot == slot) {
