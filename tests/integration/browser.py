@@ -195,6 +195,12 @@ class PageTest(unittest.TestCase):
         self.browser.open("http://127.0.0.1:%d%s?%s" % (self.server.port, path, urllib.parse.urlencode(params)))
         self.browser.settle()
 
+    def go(self, path="/", **params):
+        """As by a link of the page, which is not loaded again: a quarter of the processor time of open()."""
+        self.browser.run("history.pushState(null, '', arguments[0]); dispatchEvent(new PopStateEvent('popstate'))",
+                         "%s?%s" % (path, urllib.parse.urlencode(params)))
+        self.browser.settle()
+
     def point_at(self, graph, row):
         """Points at a row of a flame graph, near its left end."""
         x, y = self.browser.run("""

@@ -137,16 +137,20 @@ class Sizes(PageTest):
         self.emulate("setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False)
 
     def test_nothing_is_cut_off_or_hard_to_hit_at_any_size(self):
+        self.open("/help")
+        titles = set()
         for place, (path, params) in enumerate(PAGES + self.long_pages):
             sizes = in_turns(SIZES, place)
             self.resize(*sizes[0])
-            self.open(path, **params)
+            self.go(path, **params)
+            titles.add(self.browser.run("return document.querySelector('main h1').textContent"))
             for size in sizes:
                 with self.subTest(path=path, size=size, first=FIRST, **params):
                     self.resize(*size)
                     self.browser.settle()
                     found = self.browser.run(WRONG)
                     self.assertEqual(found, [], "\n" + "\n".join(found))
+        self.assertGreater(len(titles), 9, titles)  # these were different pages
 
     def test_a_table_that_is_wider_than_a_phone_scrolls_in_its_own_box_by_keys_too(self):
         self.resize(*SIZES[0])
