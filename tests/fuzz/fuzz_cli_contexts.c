@@ -1,8 +1,17 @@
 /*
  * fuzz_cli_contexts.c -- any bytes as the file of contexts of `hearth`: it is refused with a line, or what it says is
- * written again as a text that says the same.
+ * written again as a text that says the same. Inputs of every sixteenth size also are a real file, which others may
+ * read or write if the first byte says so, and are replaced by a real one.
  */
 #include "cli_settings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -47,6 +56,74 @@ static void check_written(const struct cli_contexts *contexts, struct hearth_are
     hearth_buf_release(&text);
 }
 
+/* ---- files ---- */
+
+static char g_directory[PATH_MAX];
+
+static void remove_directory(void)
+{
+    char path[PATH_MAX + 32];
+
+    (void)snprintf(path, sizeof path, "%s/hearth/config.yaml", g_directory);
+    (void)unlink(path);
+    (void)snprintf(path, sizeof path, "%s/hearth", g_directory);
+    (void)rmdir(path);
+    (void)rmdir(g_directory);
+}
+
+/* The user's folder of this process, which ends with it. */
+static void make_directory(void)
+{
+    const char *in = getenv("TMPDIR");
+    char path[PATH_MAX + 32];
+
+    (void)snprintf(g_directory, sizeof g_directory, "%s/fuzz-contexts-XXXXXX",
+                   in == NULL ? "/tmp" : in);
+    HEARTH_ASSERT(mkdtemp(g_directory) != NULL);
+    HEARTH_ASSERT(setenv("XDG_CONFIG_HOME", g_directory, 1) == 0);
+    (void)snprintf(path, sizeof path, "%s/hearth", g_directory);
+    HEARTH_ASSERT(mkdir(path, 0700) == 0 && atexit(remove_directory) == 0);
+}
+
+static void write_file(const uint8_t *data, size_t size, mode_t mode)
+{
+    char path[PATH_MAX + 32];
+
+    (void)snprintf(path, sizeof path, "%s/hearth/config.yaml", g_directory);
+    HEARTH_ASSERT(unlink(path) == 0 || errno == ENOENT);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    HEARTH_ASSERT(fd >= 0 && fchmod(fd, mode) == 0);
+    HEARTH_ASSERT(write(fd, data, size) == (ssize_t)size);
+    HEARTH_ASSERT(close(fd) == 0);
+}
+
+static void check_file(const uint8_t *data, size_t size)
+{
+    static const mode_t modes[] = {0600, 0644, 0666};
+    struct cli cli = {.err = HEARTH_ERR_INIT};
+    struct cli_contexts contexts, again;
+    struct cli_context *one;
+
+    if (g_directory[0] == '\0') {
+        make_directory();
+    }
+
+    hearth_arena_init(&cli.arena, 64u << 20);
+    write_file(data, size, modes[size == 0 ? 0 : data[0] % HEARTH_ARRAY_LEN(modes)]);
+    if (cli_read_contexts(&cli, &contexts) != HEARTH_OK) {
+        HEARTH_ASSERT(cli.err.msg[0] != '\0');
+    } else {
+        HEARTH_ASSERT(cli_write_contexts(&cli, &contexts) == HEARTH_OK);
+        HEARTH_ASSERT(cli_read_contexts(&cli, &again) == HEARTH_OK && again.n == contexts.n);
+        for (size_t i = 0; i < contexts.n; i++) {
+            HEARTH_ASSERT(cli_find_context(&cli, &again, contexts.v[i].name, &one) == HEARTH_OK);
+            require_same_context(&contexts.v[i], one);
+        }
+        HEARTH_ASSERT(cli_find_context(&cli, &again, "-", &one) == HEARTH_NOT_FOUND);
+    }
+    hearth_arena_release(&cli.arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hearth_arena arena;
@@ -61,6 +138,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         HEARTH_ASSERT(err.msg[0] != '\0');
     }
     hearth_arena_release(&arena);
+    if (size % 16 == 0) {
+        check_file(data, size);
+    }
 
     return 0;
 }

@@ -1,7 +1,8 @@
 /*
  * fuzz_pb_json.c -- protobuf and its JSON form, both ways, over the messages of our APIs.
  *
- * Byte 0 chooses the message type and, by its top bit, whether the rest is wire form or JSON. What
+ * Byte 0 chooses the message type (127: one of every type of field, made for tests) and, by its top
+ * bit, whether the rest is wire form or JSON. What
  * is accepted must survive: JSON -> message -> JSON -> message, wire -> message -> wire -> message,
  * and from one form to the other, without a difference.
  */
@@ -15,6 +16,8 @@
 #include "hearth/pb/querier/v1/querier.pb-c.h"
 #include "hearth/pb/skywalking/v3/management.pb-c.h"
 #include "hearth/pb/types/v1/types.pb-c.h"
+
+#include "all_types.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -34,12 +37,13 @@ static const ProtobufCMessageDescriptor *const g_types[] = {
     &opentelemetry__proto__collector__profiles__v1development__export_profiles_service_request__descriptor,
 };
 
+#define ALL_TYPES 127
+
 static struct hearth_buf json_of(const ProtobufCMessage *message)
 {
     struct hearth_buf json;
     hearth_buf_init(&json, 0);
     hearth_pb_to_json(message, &json);
-    HEARTH_ASSERT(!hearth_buf_failed(&json));
     return json;
 }
 
@@ -82,7 +86,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0) {
         return 0;
     }
-    const ProtobufCMessageDescriptor *type = g_types[(data[0] & 0x7f) % HEARTH_ARRAY_LEN(g_types)];
+    bool is_all = (data[0] & 0x7f) == ALL_TYPES;
+    const ProtobufCMessageDescriptor *type =
+        is_all ? &all_types_descriptor : g_types[(data[0] & 0x7f) % HEARTH_ARRAY_LEN(g_types)];
     struct hearth_str in = hearth_str_n((const char *)data + 1, size - 1);
     bool is_wire = (data[0] & 0x80) != 0;
     struct hearth_arena arena;
@@ -92,6 +98,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if ((is_wire ? hearth_pb_unpack(type, in, &arena, &first, &err)
                  : hearth_pb_from_json(type, in, &arena, &first, &err)) == HEARTH_OK) {
         struct hearth_buf json = json_of(first), wire = wire_of(first), other;
+        if (hearth_buf_failed(&json)) { /* a time has no JSON form after the year 9999 */
+            HEARTH_ASSERT(is_all && is_wire);
+            hearth_buf_release(&json);
+            hearth_buf_release(&wire);
+            hearth_arena_release(&arena);
+            return 0;
+        }
         other = pieces_of(first, 1 + size % 97, &arena);
         require_same(&json, &other);
         HEARTH_ASSERT(hearth_pb_unpack(type, hearth_buf_view(&wire), &arena, &again, &err) ==

@@ -173,6 +173,31 @@ def memory():
     return recording([sample(name, *sizes) for name in names])
 
 
+def field(tag, value):
+    """A field of protobuf: a number, or bytes with their length."""
+    if isinstance(value, int):
+        return number(tag << 3) + number(value)
+    return number(tag << 3 | 2) + number(len(value)) + value
+
+
+def odd_labels():
+    """Messages of Pyroscope's agent with several labels, in any order, with unknown fields, and damaged ones."""
+    def context(key, *labels):
+        entries = [field(1, field(1, name) + field(2, value)) for name, value in labels]
+        return field(1, field(1, key) + field(2, b"".join(entries) + field(7, 1)) + field(7, 1))
+
+    texts = b"".join(field(2, field(1, key) + field(2, b"t%d" % key)) for key in (4, 3, 2, 1))
+    many = [context(9, (1, 2)), context(5, (3, 4), (1, 2)), *(context(key, (1, 4)) for key in range(1, 5))]
+    return {
+        "many": b"".join(many) + texts + field(7, 1),
+        "cut_entry": field(1, b"\x08"),
+        "cut_label": field(1, field(1, 5) + field(2, b"\x0a\x09")),
+        "cut_label_entry": field(1, field(1, 5) + field(2, field(1, b"\x08"))),
+        "cut_text": field(2, b"\x08\x01\x12\x09a"),
+        "cut": b"\x0a\x09",
+    }
+
+
 def main():
     contexts = [("contextId", LONG, "", 5), ("spanId", LONG, "", 3), ("spanName", LONG, "", 2)]
     cpu = [sample("jdk.ExecutionSample", *contexts), sample("jdk.NativeMethodSample")]
@@ -193,6 +218,7 @@ def main():
         "utf16": recording(cpu, encoding=lambda name: [ord(c) for c in name] + [0xE4, 0x20AC, 0xD83D, 0xDE00, 0xDE00, 0xD83D]),
         "constant_texts": recording([cpu[0], setting(100, 1, 1)], encoding=lambda name: name),
         "labels": recording(cpu) + b"labels" + labels,
+        **{"labels_" + name: recording(cpu) + b"labels" + message for name, message in odd_labels().items()},
         **spans(),
         **{"class_%d" % i: recording(cpu, (name, "run", "()V", "run")) for i, name in enumerate(generated)},
     }
