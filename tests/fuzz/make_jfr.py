@@ -102,10 +102,11 @@ def value_of(kind, value):
 
 
 def checkpoint(names, encoding):
-    """One stack trace of two frames, whose names have this encoding; two threads; two states; a constant text."""
+    """A stack trace of two frames, whose names have this encoding, a cut one without any, and one of an unknown method; two
+    threads; two states; a constant text."""
     frames = number(2) + b"".join(number(n) for n in (1, 12, 0, 2, 0, 3))
     pools = [
-        (STACK, [(1, b"\0" + frames), (2, b"\1" + number(0))]),
+        (STACK, [(1, b"\0" + frames), (2, b"\1" + number(0)), (3, b"\0" + number(1) + number(77) + b"\0\0")]),
         (METHOD, [(1, number(1) + number(2) + number(3)), (2, number(9) + number(4) + number(0))]),
         (CLASS, [(1, number(1))]),
         (SYMBOL, [(i + 1, text(encoding(name))) for i, name in enumerate(names)]),
@@ -135,9 +136,9 @@ def recording(events, names=("shop/Cart", "total", "(I)V", "run"), encoding=lamb
     return header + bodies + constants + about
 
 
-def sample(name, *fields, state=1):
+def sample(name, *fields, state=1, stack=1):
     return (name, [("startTime", LONG, "", 5), ("sampledThread", THREAD, "*", 1), ("eventThread", THREAD, "*", 1),
-                   ("stackTrace", STACK, "*", 1), ("state", STATE, "*", state), *fields])
+                   ("stackTrace", STACK, "*", stack), ("state", STATE, "*", state), *fields])
 
 
 def setting(kind, name, value):
@@ -217,6 +218,8 @@ def main():
         "latin1": recording(cpu, encoding=lambda name: (name + "\xe4").encode("latin-1")),
         "utf16": recording(cpu, encoding=lambda name: [ord(c) for c in name] + [0xE4, 0x20AC, 0xD83D, 0xDE00, 0xDE00, 0xD83D]),
         "constant_texts": recording([cpu[0], setting(100, 1, 1)], encoding=lambda name: name),
+        "stacks": recording([sample("jdk.ExecutionSample", stack=stack) for stack in (2, 3)]),
+        "native": recording(cpu, ("libc.so.6", "read", "()L;", "write")),
         "labels": recording(cpu) + b"labels" + labels,
         **{"labels_" + name: recording(cpu) + b"labels" + message for name, message in odd_labels().items()},
         **spans(),
