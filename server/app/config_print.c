@@ -82,6 +82,31 @@ static bool is_plain(const char *text)
            strcmp(text, "null") != 0;
 }
 
+/*
+ * The bytes of the character at `text` if YAML has it only as an escape: a control, a line break, a
+ * mark of the byte order, or a code that is no character. 0: any other.
+ */
+static size_t find_special(const char *text, unsigned *ret_code)
+{
+    const unsigned char *p = (const unsigned char *)text;
+
+    if (p[0] < ' ' || p[0] == 0x7f) {
+        *ret_code = p[0];
+        return 1;
+    }
+    if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0) {
+        *ret_code = p[1];
+        return 2;
+    }
+    if ((p[0] & 0xf0) != 0xe0 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80) {
+        return 0;
+    }
+
+    unsigned code = (p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+    *ret_code = code;
+    return code == 0x2028 || code == 0x2029 || code == 0xfeff || code >= 0xfffe ? 3 : 0;
+}
+
 static void print_text(const char *text, struct hearth_buf *out)
 {
     if (is_plain(text)) {
@@ -90,13 +115,17 @@ static void print_text(const char *text, struct hearth_buf *out)
     }
 
     hearth_buf_byte(out, '"');
-    for (; *text != '\0'; text++) {
-        hearth_buf_cstr(out, *text == '"' || *text == '\\' ? "\\" : "");
-        if (*text == '\t') {
-            hearth_buf_cstr(out, "\\t");
-        } else {
-            hearth_buf_append(out, text, 1);
+    for (size_t n; *text != '\0'; text += n) {
+        unsigned code;
+        n = find_special(text, &code);
+        if (n > 0) {
+            hearth_buf_printf(out, code == '\t' ? "\\t" : code < 256 ? "\\x%02X" : "\\u%04X", code);
+            continue;
         }
+
+        hearth_buf_cstr(out, *text == '"' || *text == '\\' ? "\\" : "");
+        hearth_buf_append(out, text, 1);
+        n = 1;
     }
     hearth_buf_byte(out, '"');
 }

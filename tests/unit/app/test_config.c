@@ -610,6 +610,9 @@ static char *without_origins(const char *text)
     return out;
 }
 
+/* Also a control, line breaks, the mark of the byte order, and a code that is no character. */
+#define SPECIAL "a\\b\t: # c\x7f\xc2\x85\xe2\x80\xa8\xef\xbb\xbf\xef\xbf\xbf\xe2\x82\xac"
+
 static void what_is_printed_reads_back_to_the_same(void **state)
 {
     struct load *l = *state;
@@ -618,7 +621,7 @@ static void what_is_printed_reads_back_to_the_same(void **state)
     flag(l, "--data-dir= \"/a dir\"  ");
     flag(l, "--postgres-bin=\"quoted\"");
     flag(l, "--service-labels=\"a,b\"");
-    flag(l, "--postgres-user=a\\b\t: # c");
+    flag(l, "--postgres-user=" SPECIAL);
     flag(l, "--user=null");
     flag(l, "--commit-linger=1h2m3s4ms5us6ns");
     flag(l, "--reject-older-than=0");
@@ -637,7 +640,7 @@ static void what_is_printed_reads_back_to_the_same(void **state)
     assert_loads(l);
     assert_string_equal(l->config.data_dir, " \"/a dir\"  ");
     assert_string_equal(l->config.postgres_bin, "\"quoted\"");
-    assert_string_equal(l->config.postgres_user, "a\\b\t: # c");
+    assert_string_equal(l->config.postgres_user, SPECIAL);
     assert_string_equal(l->config.user, "null");
     assert_string_equal(l->config.service_labels[0], "\"a");
     assert_string_equal(l->config.service_labels[1], "b\"");
