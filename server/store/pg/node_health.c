@@ -167,8 +167,9 @@ void hearth_nodes_explain_lost(struct hearth_nodes *nodes, char out[256])
         (void)snprintf(more, sizeof more, " (and %u more)", n - 1);
     }
     if (n > 0) {
-        (void)snprintf(out, 256, "queries lack the services of the node %.60s:%s%s: %s", known.host,
-                       known.port, more, why);
+        (void)snprintf(out, 256,
+                       "profiles of services on node %.60s:%s%s wait, and queries lack them: %s",
+                       known.host, known.port, more, why);
     }
 }
 
