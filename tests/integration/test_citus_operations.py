@@ -144,11 +144,11 @@ class CitusOperations(unittest.TestCase):
         self.assertIn("all tables that grow are distributed", hearth(server, "--dry-run"))
 
         # 100 connections are too few for a server with 60 readers.
-        self.assertRegex(found["nodes: max_connections"]["found"], r"hearthd can need \d+ of 97 connections \(%d nodes\)" % n)
+        self.assertRegex(found["nodes: max_connections"]["found"], r"hearthd can need \d+ of 97 connections \(")
         many = Server("--readers", "60", "--builder=false", database_url=self.nodes.url())
         full = self.checks(many)["nodes: max_connections"]
         self.assertEqual(full["verdict"], "VERDICT_ADVICE", full)
-        self.assertRegex(full["found"], r"hearthd can need \d{3} of 97 connections \(%d of %d nodes\)" % (n, n))
+        self.assertRegex(full["found"], r"hearthd can need \d{3,} of 97 connections \(%d of %d nodes\)" % (n, n))
         many.stop()
 
         worker = self.nodes.workers[0]
