@@ -329,6 +329,7 @@ class Interactions(PageTest):
         # 40 + 30: the inner json.encode of the 30 is within the outer one.
         self.assertIn("3 frames of 1 function: 7 s, 70.00% of all", self.browser.find(".flame-matches").text)
         self.browser.find_text("summary", "Functions that match").click()
+        self.browser.find(".flame-match-list li")
         (row,) = self.driver.find_elements("css selector", ".flame-match-list li")
         self.assertEqual(row.text, "json.encode 7 s, 70.00% of all, in 3 frames")
         row.find_element("css selector", "button").click()
