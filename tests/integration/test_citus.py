@@ -53,7 +53,7 @@ class Citus(unittest.TestCase):
 
     def sample(self, server):
         """The digest of answers that an operator compares before and after."""
-        done = hearth(server, "admin", "scale-out", "--sample", "--from", str(self.start // 1000), "--to", str(self.end // 1000))
+        done = hearth(server, "admin", "scale-out", "--digest", "--from", str(self.start // 1000), "--to", str(self.end // 1000))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout + done.stderr, r"sample: [1-9]\d* of \d+ flame graphs of a service and type, digest [0-9a-f]{32}\n")
         return (done.stdout + done.stderr).split("sample: ")[1]

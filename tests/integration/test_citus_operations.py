@@ -61,7 +61,7 @@ class OnePostgresql(unittest.TestCase):
         at = now_ms() - 30 * MINUTE
         for k in range(3):
             server.push(cpu_of(at, k + 1), {"__name__": "process_cpu", "service_name": "sample-%d" % k})
-        first = hearth(server, "--sample")
+        first = hearth(server, "--digest")
         self.assertRegex(first, r"sample: 3 of 3 flame graphs of a service and type, digest [0-9a-f]{32}\n")
         again = first.split("hearth admin scale-out ")[1].splitlines()[0].split()
 

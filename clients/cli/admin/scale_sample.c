@@ -1,5 +1,5 @@
 /*
- * scale_sample.c -- a digest of answers (hearth admin scale-out --sample): equal before and after
+ * scale_sample.c -- a digest of answers (hearth admin scale-out --digest): equal before and after
  * rows have moved, if none was lost or doubled.
  *
  * The sample are flame graphs, complete and of single services and profile types, spread evenly over
@@ -102,7 +102,7 @@ enum hearth_status cli_sample_answers(struct cli *cli, struct hearth_buf *foot)
     hearth_buf_printf(foot,
                       "sample: %zu of %zu flame graphs of a service and type, digest %016" PRIx64
                       "%016" PRIx64 "\n"
-                      "The same after the move: hearth admin scale-out --sample --from %" PRId64
+                      "The same after the move: hearth admin scale-out --digest --from %" PRId64
                       " --to %" PRId64 "\n",
                       n, n_all, digest.hi, digest.lo, cli->from_ms, cli->to_ms);
 
