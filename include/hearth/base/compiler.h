@@ -23,12 +23,6 @@
  */
 #define HEARTH_UNFILLED __attribute__((uninitialized))
 
-/*
- * For a large array on the stack of a function that runs for each row: the hardened build does not
- * clear it first. Only what was written before may be read.
- */
-#define HEARTH_UNINITIALIZED __attribute__((uninitialized))
-
 #define HEARTH_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define HEARTH_UNLIKELY(x) __builtin_expect(!!(x), 0)
 

@@ -87,6 +87,34 @@ enum hearth_status hearth_columns_merge(struct hearth_str ids, struct hearth_str
  */
 HEARTH_MUST_CHECK bool hearth_columns_id_bound(struct hearth_str ids, uint32_t *ret_bound);
 
+#define HEARTH_IDS_WALK_CHUNK 128
+
+/* Goes over the stack ids of a column in ascending order. Borrows the column. */
+struct hearth_ids_walk {
+    const uint8_t *at, *end;
+    uint64_t lowest; /* id that the next sample can have; of ids in bytes: the latest id */
+    uint32_t n_left; /* of ids in bits: samples that were not read yet */
+    uint32_t n, next;
+    bool in_bits;
+    uint32_t ids[HEARTH_IDS_WALK_CHUNK]; /* ids[next] to ids[n - 1] come next */
+};
+
+/* For a column that hearth_columns_merge has accepted; the walk of a damaged one ends early. */
+void hearth_ids_walk_begin(struct hearth_ids_walk *walk, struct hearth_str ids);
+/* Read the next ids. False: there are no more. For hearth_ids_walk_next. */
+HEARTH_MUST_CHECK bool hearth_ids_walk_read(struct hearth_ids_walk *walk);
+
+/* Move to the next id. False: there are no more. */
+HEARTH_MUST_CHECK static inline bool hearth_ids_walk_next(struct hearth_ids_walk *walk,
+                                                          uint32_t *ret_stack)
+{
+    if (walk->next == walk->n && !hearth_ids_walk_read(walk)) {
+        return false;
+    }
+    *ret_stack = walk->ids[walk->next++];
+    return true;
+}
+
 /* True if vals[k] is stored as a multiple of column 0. */
 static inline bool hearth_columns_is_multiple(struct hearth_str val)
 {

@@ -318,14 +318,16 @@ static enum hearth_status add_timeline_row(struct timeline_run *run,
     HEARTH_TRY(find_cell(run, row, &cell, err));
 
     /* Stacks are added and cleared even without a cell: acc must be 0 afterwards. */
-    struct hearth_ids_walk walk = hearth_ids_walk(row->ids);
+    HEARTH_UNFILLED struct hearth_ids_walk walk;
+    uint32_t stack;
     enum hearth_status status = HEARTH_OK;
-    while (hearth_ids_next(&walk)) {
+    hearth_ids_walk_begin(&walk, row->ids);
+    while (hearth_ids_walk_next(&walk, &stack)) {
         if (cell != NULL && status == HEARTH_OK &&
-            !add_stack_to_cell(run, mask, cell, walk.stack, run->acc[walk.stack])) {
+            !add_stack_to_cell(run, mask, cell, stack, run->acc[stack])) {
             status = fail_timeline_sum(err);
         }
-        run->acc[walk.stack] = 0;
+        run->acc[stack] = 0;
     }
 
     if (cell != NULL && status == HEARTH_OK &&

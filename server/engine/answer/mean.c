@@ -178,10 +178,14 @@ static enum hearth_status move_row_sums(struct mean_run *mean, struct mean_part 
                                         struct hearth_str ids, const struct hearth_dict_sums *dict,
                                         struct hearth_err *err)
 {
-    struct hearth_ids_walk walk = hearth_ids_walk(ids);
-    while (hearth_ids_next(&walk)) {
-        HEARTH_TRY(move_stack_sum(mean, part, (uint32_t)walk.stack, &dict->acc[walk.stack], err));
+    HEARTH_UNFILLED struct hearth_ids_walk walk;
+    uint32_t stack;
+
+    hearth_ids_walk_begin(&walk, ids);
+    while (hearth_ids_walk_next(&walk, &stack)) {
+        HEARTH_TRY(move_stack_sum(mean, part, stack, &dict->acc[stack], err));
     }
+
     return HEARTH_OK;
 }
 

@@ -22,37 +22,6 @@
 
 #define HEARTH_SETTING_GAUGES "gauge-aggregation" /* enum hearth_gauge_aggregation */
 
-/*
- * Iterates over the stack ids of an encoded column of ids, which the merge of the column has
- * checked.
- */
-struct hearth_ids_walk {
-    const uint8_t *at, *end;
-    uint64_t stack;
-};
-
-static inline struct hearth_ids_walk hearth_ids_walk(struct hearth_str ids)
-{
-    struct hearth_ids_walk walk = {(const uint8_t *)ids.p, (const uint8_t *)ids.p + ids.n, 0};
-    uint64_t bound;
-
-    if (ids.n == 0 || !hearth_varint_read(&walk.at, walk.end, &bound)) {
-        walk.at = walk.end;
-    }
-    return walk;
-}
-
-static inline bool hearth_ids_next(struct hearth_ids_walk *walk)
-{
-    uint64_t step;
-    if (walk->at >= walk->end || !hearth_varint_read(&walk->at, walk->end, &step)) {
-        return false;
-    }
-    walk->stack += step >> 1;
-
-    return true;
-}
-
 /* A validated range in nanoseconds, both ends included. */
 struct hearth_range {
     int64_t from_ns, to_ns;

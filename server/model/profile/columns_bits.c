@@ -9,6 +9,7 @@
 #include "columns_bits.h"
 
 #include "hearth/base/varint.h"
+#include "hearth/model/columns.h"
 
 #include <assert.h>
 #include <string.h>
@@ -395,4 +396,59 @@ enum hearth_status hearth_columns_merge_bits(struct hearth_str ids, struct heart
                     above.at == above.n;
 
     return all_read && m.lowest == m.bound ? HEARTH_OK : HEARTH_CORRUPT;
+}
+
+/* ---- ids alone ---- */
+
+void hearth_ids_walk_begin(struct hearth_ids_walk *walk, struct hearth_str ids)
+{
+    uint64_t bound, n = 0;
+
+    walk->at = (const uint8_t *)ids.p;
+    walk->end = walk->at + ids.n;
+    walk->in_bits = hearth_ids_in_bits(ids);
+    walk->at += walk->in_bits;
+    walk->lowest = 0;
+    walk->n = walk->next = 0;
+    if (!hearth_varint_read(&walk->at, walk->end, &bound) ||
+        (walk->in_bits && !hearth_varint_read(&walk->at, walk->end, &n)) || n > bound ||
+        bound > UINT32_MAX) {
+        walk->at = walk->end;
+        n = 0;
+    }
+    walk->n_left = (uint32_t)n;
+}
+
+bool hearth_ids_walk_read(struct hearth_ids_walk *walk)
+{
+    static_assert(HEARTH_IDS_WALK_CHUNK == HEARTH_RUN_NUMBERS, "a run is a chunk");
+    uint32_t n = 0;
+
+    walk->n = walk->next = 0;
+    if (!walk->in_bits) {
+        uint64_t step;
+        while (n < HEARTH_IDS_WALK_CHUNK && walk->at < walk->end &&
+               hearth_varint_read(&walk->at, walk->end, &step)) {
+            walk->lowest += step >> 1;
+            walk->ids[n++] = (uint32_t)walk->lowest;
+        }
+        walk->n = n;
+        return n > 0;
+    }
+
+    struct hearth_run_reader reader = {walk->at, walk->end};
+    n = count_in_run(walk->n_left);
+    if (n == 0 || !hearth_run_read_places(&reader, n, walk->ids)) {
+        return false;
+    }
+
+    for (uint32_t i = 0; i < n; i++) {
+        walk->ids[i] += (uint32_t)walk->lowest;
+    }
+    walk->lowest = walk->ids[n - 1] + UINT64_C(1);
+    walk->at = reader.at;
+    walk->n_left -= n;
+    walk->n = n;
+
+    return true;
 }

@@ -273,8 +273,8 @@ enum hearth_status hearth_totals_read(struct hearth_str ts, struct hearth_str va
     assert(visit != NULL);
 
     struct totals_reader r = {.n = 0};
-    HEARTH_UNINITIALIZED int64_t times[HEARTH_TOTALS_CHUNK];
-    HEARTH_UNINITIALIZED int64_t values[HEARTH_TOTALS_CHUNK];
+    HEARTH_UNFILLED int64_t times[HEARTH_TOTALS_CHUNK];
+    HEARTH_UNFILLED int64_t values[HEARTH_TOTALS_CHUNK];
     bool is_good = open_totals(ts, val, &r);
 
     for (uint64_t i = 0, n; is_good && i < r.n; i += n) {

@@ -396,6 +396,47 @@ static void cut_columns(bool bytes)
     hearth_arena_release(&arena);
 }
 
+static void the_walk_over_ids_names_each_in_both_forms(void **state)
+{
+    (void)state;
+    const uint32_t counts[] = {1, 127, 128, 129, 700};
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+
+    for (size_t c = 0; c < HEARTH_ARRAY_LEN(counts); c++) {
+        uint32_t n = counts[c], ids[700], id = 0;
+        int64_t values[700];
+        for (uint32_t i = 0; i < n; i++) {
+            id += 1 + i * i % 29;
+            ids[i] = id;
+            values[i] = 1 + i % 3;
+        }
+        for (int bytes = 0; bytes < 2; bytes++) {
+            struct hearth_columns columns = encode_in(bytes == 1, &arena, ids, values, n, 1);
+            struct hearth_ids_walk walk;
+            uint32_t found, n_found = 0;
+            hearth_ids_walk_begin(&walk, columns.ids);
+            while (hearth_ids_walk_next(&walk, &found)) {
+                assert_true(n_found < n);
+                assert_int_equal(found, ids[n_found++]);
+            }
+            assert_int_equal(n_found, n);
+        }
+    }
+
+    /* Of columns that end too early, as much as there is. */
+    struct hearth_ids_walk walk;
+    uint32_t found;
+    const struct hearth_str damaged[] = {hearth_str_n("", 0), hearth_str_n("\0", 1),
+                                         hearth_str_n("\0\x05", 2), hearth_str_n("\0\x05\x02", 3),
+                                         hearth_str_n("\x05", 1)};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(damaged); i++) {
+        hearth_ids_walk_begin(&walk, damaged[i]);
+        assert_false(hearth_ids_walk_next(&walk, &found));
+    }
+    hearth_arena_release(&arena);
+}
+
 static void truncated_columns_are_corrupt(void **state)
 {
     (void)state;
@@ -552,6 +593,7 @@ int main(void)
         cmocka_unit_test(every_overflowing_sum_is_found_at_any_position),
         cmocka_unit_test(finds_factors_only_where_they_hold_for_every_sample),
         cmocka_unit_test(an_empty_profile_has_empty_columns),
+        cmocka_unit_test(the_walk_over_ids_names_each_in_both_forms),
         cmocka_unit_test(truncated_columns_are_corrupt),
         cmocka_unit_test(impossible_forms_in_bits_are_corrupt),
         cmocka_unit_test(impossible_forms_are_corrupt),
