@@ -474,6 +474,8 @@ class Admin(Base):
 class RolledUp(Base):
     """What the builder has made shows in plans; the answers stay."""
 
+    options = ("--rollup-min-profiles=0",)  # a block here has five profiles
+
     def test_plans_go_from_profiles_to_blocks_and_back_when_rebuilt(self):
         now = now_ms()
         for minutes in range(0, 240, 2):

@@ -217,7 +217,7 @@ class Citus(unittest.TestCase):
         self.assertEqual(self.note_of(server, "{}"), "")
         worker.signal(signal.SIGSTOP)
         try:
-            said = b"the node %s: it is silent" % where.encode()
+            said = b"on node %s wait, and queries lack them: it is silent" % where.encode()
             eventually(lambda: said in server.http("GET", "/ready")[2], 30, what="a node that is found silent")
             began = time.monotonic()
             self.assertIn("partial: the node %s" % where, self.note_of(server, "{}"))
