@@ -2,8 +2,10 @@
 #include "hearth/store/background.h"
 
 #include "doctor.h"
+#include "pg/store_state.h"
 #include "store_fixture.h"
 
+#include <stdlib.h>
 #include <time.h>
 
 struct visit {
@@ -85,7 +87,9 @@ static const char *complaint_of(const struct hearth_node_layout *layout, bool ex
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct hearth_check checks[HEARTH_DOCTOR_MAX_CHECKS];
-    struct hearth_doctor doctor = {.arena = &arena, .checks = checks};
+    struct hearth_store *store = calloc(1, sizeof *store);
+    assert_non_null(store);
+    struct hearth_doctor doctor = {.store = store, .arena = &arena, .checks = checks};
 
     assert_int_equal(hearth_doctor_check_nodes(&doctor, layout), expect_whole);
     text[0] = '\0';
@@ -99,6 +103,7 @@ static const char *complaint_of(const struct hearth_node_layout *layout, bool ex
         }
     }
     hearth_arena_release(&arena);
+    free(store);
 
     return text;
 }
