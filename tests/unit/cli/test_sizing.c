@@ -68,7 +68,7 @@ static void a_profile_costs_what_the_bench_measured(void **state)
     in[SIZING_RETAIN_RAW] = 9 * DAY;
     in[SIZING_COMPACTION] = 0;
     sizing_compute(in, &s);
-    near(s.disk[SIZING_DISK_PROFILE].bytes / (4000 * 10 * DAY), 1130, 0.01);
+    near(s.disk[SIZING_DISK_PROFILE].bytes / (4000 * 10 * DAY), 855, 0.01);
     assert_true(s.disk[SIZING_DISK_SEGMENT].bytes <= 0);
     assert_true(s.cores[SIZING_CORE_COMPACT] <= 0);
 }

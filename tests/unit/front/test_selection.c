@@ -15,9 +15,11 @@
 
 static struct hearth_front g_front; /* without an engine: nothing here asks it */
 
+static const struct hearth_method g_method = {.pool = HEARTH_POOL_QUERY};
+
 static void begin(struct hearth_rpc *rpc)
 {
-    *rpc = (struct hearth_rpc){.front = &g_front};
+    *rpc = (struct hearth_rpc){.front = &g_front, .method = &g_method};
     hearth_arena_init(&rpc->arena, 1 << 20);
 }
 
