@@ -358,8 +358,8 @@ static enum hearth_status check_connection(struct hearth_store *store, struct he
 }
 
 /*
- * Read the map of nodes when it is due, and look whether they answer. What a node has lost, memory
- * has for nothing.
+ * Read the map of nodes when it is due, and look whether they answer. If a node has lost commits,
+ * what this server remembers of them is wrong, so the lineage counts as lost.
  */
 static void follow_nodes(struct hearth_store *store, struct hearth_pg *pg, int64_t *next_look_ns)
 {

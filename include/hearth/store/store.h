@@ -121,8 +121,8 @@ bool hearth_store_ready(struct hearth_store *store, char reason[256]);
 /* Return whether the database cannot be reached, or was not reached yet; false at the stop. */
 bool hearth_store_is_away(struct hearth_store *store);
 /*
- * Return the same after the database has been tried anew, for a caller whose statement has just
- * failed. Waits for that at most timeout_ns.
+ * Try to reach the database again, then return the same. For a caller whose statement has just
+ * failed. Waits at most timeout_ns.
  */
 bool hearth_store_look_whether_away(struct hearth_store *store, int64_t timeout_ns);
 

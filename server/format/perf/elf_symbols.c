@@ -85,8 +85,8 @@ static uint64_t read_word(const struct elf_reader *r, struct perf_cursor *c)
 }
 
 /*
- * How many headers of a table begin within the file, of n: a damaged file of some bytes may tell of
- * 65,535. Headers without a size are none.
+ * Return how many of the n headers of a table begin within the file: a damaged file of a few bytes
+ * may claim 65,535. Return 0 if headers have no size.
  */
 static uint16_t count_within(const struct elf_reader *r, uint64_t at, uint16_t entry_bytes,
                              uint16_t n)

@@ -9,7 +9,7 @@
 /* Of a longer name, only the beginning is looked at; in units of UTF-16, as the page counts. */
 #define MOST_UNITS 1000
 
-/* The place of the first `part`; text.n: there is none. */
+/* Return the place of the first `part`, or text.n if the text does not contain it. */
 static size_t find_first(struct hearth_str text, struct hearth_str part)
 {
     for (size_t i = 0; i + part.n <= text.n; i++) {
@@ -20,7 +20,7 @@ static size_t find_first(struct hearth_str text, struct hearth_str part)
     return text.n;
 }
 
-/* The place of the last `part`; text.n: there is none. */
+/* Return the place of the last `part`, or text.n if the text does not contain it. */
 static size_t find_last(struct hearth_str text, struct hearth_str part)
 {
     for (size_t i = text.n < part.n ? 0 : text.n - part.n + 1; i-- > 0;) {

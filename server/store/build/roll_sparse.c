@@ -90,7 +90,7 @@ static void forget_ranges(struct hearth_absent_set *set, int64_t built_to_ns, in
     set->n = n;
 }
 
-/* The last range of this length; NULL: there is none. */
+/* Return the last range of blocks of this length, or NULL if the service has no such range. */
 static struct hearth_absent_blocks *find_last_range(struct hearth_absent_set *set,
                                                     int64_t length_ns)
 {
@@ -124,9 +124,9 @@ static bool add_range(struct hearth_absent_set *set, const struct hearth_absent_
 /* ---- the decision ---- */
 
 /*
- * The time before which neither blocks of 10 minutes nor absent ranges of them matter; INT64_MIN:
- * there is none. *ret_may: profiles are kept at least as long as these blocks, so that they can
- * answer instead.
+ * Set *ret_gone_ns to the time before which neither blocks of 10 minutes nor absent ranges of them
+ * matter, or to INT64_MIN if all of them do. Set *ret_may to whether profiles are kept at least as
+ * long as these blocks, so that they can answer instead.
  */
 static enum hearth_status find_retention(struct hearth_roll *roll, int64_t *ret_gone_ns,
                                          bool *ret_may, struct hearth_err *err)

@@ -107,7 +107,7 @@ static void waiting_profiles_follow_their_services_to_another_node(void **state)
     struct round second = submit_round(store, ts_ns + 1); /* the committer holds the first */
     assert_int_equal(end_pushes(&second, nodes, 1, true), n_up);
 
-    /* What node 1's committer holds goes through the coordinator, what waits to node 2. */
+    /* Node 1's committer sends its batch through the coordinator; queued items move to node 2. */
     divide(store, nodes, other, 1);
     assert_int_equal(end_pushes(&first, nodes, 2, false), N_SERVICES - n_up);
     assert_int_equal(end_pushes(&second, nodes, 2, false), N_SERVICES - n_up);
