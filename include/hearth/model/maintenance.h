@@ -29,6 +29,11 @@ struct hearth_background_state {
 struct hearth_retention {
     int64_t profiles_ns, roll_10m_ns, roll_1h_ns, roll_1d_ns;
     int64_t spans_ns, monitors_ns, network_ns; /* the server's, the same for all tenants */
+    /*
+     * What ended before these times was deleted while the retention was shorter; what has been
+     * stored since may lie there. 0: nothing was deleted that the present retention would keep.
+     */
+    int64_t profiles_from_ns, roll_10m_from_ns, roll_1h_from_ns, roll_1d_from_ns;
 };
 
 struct hearth_erasure {

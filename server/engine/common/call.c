@@ -30,6 +30,11 @@ static int64_t choose_shorter(int64_t a, int64_t b)
     return a == 0 || (b != 0 && b < a) ? b : a; /* 0: for ever */
 }
 
+static int64_t choose_later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 void hearth_call_retention(const struct hearth_call *call, struct hearth_retention *ret)
 {
     assert(call->engine != NULL && ret != NULL);
@@ -43,6 +48,10 @@ void hearth_call_retention(const struct hearth_call *call, struct hearth_retenti
         ret->roll_10m_ns = choose_shorter(ret->roll_10m_ns, own.roll_10m_ns);
         ret->roll_1h_ns = choose_shorter(ret->roll_1h_ns, own.roll_1h_ns);
         ret->roll_1d_ns = choose_shorter(ret->roll_1d_ns, own.roll_1d_ns);
+        ret->profiles_from_ns = choose_later(ret->profiles_from_ns, own.profiles_from_ns);
+        ret->roll_10m_from_ns = choose_later(ret->roll_10m_from_ns, own.roll_10m_from_ns);
+        ret->roll_1h_from_ns = choose_later(ret->roll_1h_from_ns, own.roll_1h_from_ns);
+        ret->roll_1d_from_ns = choose_later(ret->roll_1d_from_ns, own.roll_1d_from_ns);
     }
 }
 

@@ -21,6 +21,15 @@ static int64_t find_tier_cutoff(int64_t now_ns, int64_t keep_ns, int64_t length_
     return floor_to(oldest, length_ns);
 }
 
+/* The same for blocks, which may have been deleted under a shorter retention. */
+static int64_t find_blocks_cutoff(int64_t now_ns, int64_t keep_ns, int64_t emptied_ns,
+                                  int64_t length_ns)
+{
+    int64_t cutoff_ns = find_tier_cutoff(now_ns, keep_ns, length_ns);
+    int64_t whole_ns = emptied_ns == 0 ? INT64_MIN : floor_to(emptied_ns, length_ns);
+    return max_i64(cutoff_ns, whole_ns);
+}
+
 int64_t hearth_plan_profiles_from(const struct hearth_retention *keep, int64_t now_ns)
 {
     return find_tier_cutoff(now_ns, keep->profiles_ns, HEARTH_NS_PER_HOUR);
@@ -38,6 +47,8 @@ static void set_up_tiers(struct planner *p)
     p->range.from_ns = in->from_ns;
     p->range.to_ns = in->to_ns == INT64_MAX ? INT64_MAX : in->to_ns + 1;
     p->rows_cutoff_ns = hearth_plan_profiles_from(keep, in->now_ns);
+    p->rows_whole_from_ns = max_i64(
+        p->rows_cutoff_ns, keep->profiles_from_ns == 0 ? INT64_MIN : keep->profiles_from_ns);
 
     /* Single profiles need no tier; totals have one. */
     if (in->rows) {
@@ -45,25 +56,31 @@ static void set_up_tiers(struct planner *p)
     }
 
     if (in->totals) {
-        p->tiers[p->n_tiers++] = (struct plan_tier){
-            HEARTH_SOURCE_TOTALS, HEARTH_NS_PER_HOUR,
-            find_tier_cutoff(in->now_ns, keep->roll_1h_ns, HEARTH_NS_PER_HOUR), .cuts_edges = true};
+        p->tiers[p->n_tiers++] =
+            (struct plan_tier){HEARTH_SOURCE_TOTALS, HEARTH_NS_PER_HOUR,
+                               find_blocks_cutoff(in->now_ns, keep->roll_1h_ns,
+                                                  keep->roll_1h_from_ns, HEARTH_NS_PER_HOUR),
+                               .cuts_edges = true};
         return;
     }
 
     const int64_t kept[3] = {keep->roll_1d_ns, keep->roll_1h_ns, keep->roll_10m_ns};
+    const int64_t emptied[3] = {keep->roll_1d_from_ns, keep->roll_1h_from_ns,
+                                keep->roll_10m_from_ns};
     const enum hearth_source sources[3] = {HEARTH_SOURCE_ROLL_1D, HEARTH_SOURCE_ROLL_1H,
                                            HEARTH_SOURCE_ROLL_10M};
     const int64_t lengths[3] = {HEARTH_NS_PER_DAY, HEARTH_NS_PER_HOUR, PLAN_NS_PER_10M};
     for (size_t i = 0; i < 3; i++) {
         bool is_long = in->longest_block_ns > 0 && lengths[i] > in->longest_block_ns;
         int64_t shorter_from_ns =
-            i < 2 ? find_tier_cutoff(in->now_ns, kept[i + 1], lengths[i + 1]) : p->rows_cutoff_ns;
+            i < 2 ? find_blocks_cutoff(in->now_ns, kept[i + 1], emptied[i + 1], lengths[i + 1])
+                  : p->rows_whole_from_ns;
         if (is_long && shorter_from_ns <= in->from_ns) {
             continue;
         }
         p->tiers[p->n_tiers++] = (struct plan_tier){
-            sources[i], lengths[i], find_tier_cutoff(in->now_ns, kept[i], lengths[i]), false};
+            sources[i], lengths[i], find_blocks_cutoff(in->now_ns, kept[i], emptied[i], lengths[i]),
+            false};
     }
 }
 
@@ -248,6 +265,22 @@ static void note_plan_gap(struct planner *p, struct plan_stretch gap, bool delet
     add_plan_note(p, line);
 }
 
+/* Notes that a part of the range has only those profiles that were stored after a deletion. */
+static void note_emptied_rows(struct planner *p, struct plan_stretch at)
+{
+    char gone[32], from[32], to[32], line[256];
+
+    if (at.from_ns < p->rows_whole_from_ns) {
+        (void)snprintf(line, sizeof line,
+                       "profiles before %s were deleted while retain-raw was shorter: from %s to "
+                       "%s, only those that were stored later are counted",
+                       hearth_plan_moment(p->rows_whole_from_ns, gone),
+                       hearth_plan_moment(at.from_ns, from),
+                       hearth_plan_moment(min_i64(at.to_ns, p->rows_whole_from_ns), to));
+        add_plan_note(p, line);
+    }
+}
+
 /* ---- legs ---- */
 
 /* Adds a leg unless it has no hits or no time. */
@@ -284,6 +317,9 @@ static void plan_group_legs(struct planner *p, const struct plan_group *group, b
             }
         } else if (hearth_source_length_ns((enum hearth_source)piece->source) == 0 ||
                    piece->source == HEARTH_SOURCE_TOTALS) {
+            if (p->notes != NULL && piece->source != HEARTH_SOURCE_TOTALS) {
+                note_emptied_rows(p, piece->at);
+            }
             add_plan_leg(p, (enum hearth_source)piece->source, piece->at, &group->rows);
         } else {
             add_plan_leg(p, (enum hearth_source)piece->source, piece->at, &group->whole);

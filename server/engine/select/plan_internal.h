@@ -90,6 +90,7 @@ struct planner {
     struct hearth_arena *arena;
     struct plan_stretch range;
     int64_t rows_cutoff_ns;
+    int64_t rows_whole_from_ns; /* >= rows_cutoff_ns; older rows were deleted, or stored later */
     struct plan_tier tiers[3];
     size_t n_tiers;
     struct plan_service *services;

@@ -201,6 +201,12 @@ static void random_world(struct world *w)
         w->in.retention.roll_1h_ns = (int64_t)(1 + below(10 * 24)) * HOUR;
         w->in.retention.roll_1d_ns = below(3) == 0 ? 0 : (int64_t)(1 + below(20 * 24)) * HOUR;
     }
+    if (below(4) == 0) {
+        w->in.retention.profiles_from_ns = NOW - (int64_t)below(6 * 24) * HOUR;
+        w->in.retention.roll_10m_from_ns = NOW - (int64_t)below(6 * 24) * HOUR;
+        w->in.retention.roll_1h_from_ns = NOW - (int64_t)below(10 * 24) * HOUR;
+        w->in.retention.roll_1d_from_ns = NOW - (int64_t)below(20 * 24) * HOUR;
+    }
     hearth_arena_reset(&w->arena);
     hearth_buf_reset(&w->notes);
     assert_int_equal(hearth_plan_make(&w->in, &w->arena, &w->plan, &w->notes, NULL), HEARTH_OK);
@@ -272,6 +278,14 @@ static int64_t oldest(int64_t keep, int64_t length)
     return keep == 0 ? INT64_MIN : floor_to(NOW - keep, length);
 }
 
+/* The same for blocks, which were deleted before emptied if that is not 0. */
+static int64_t oldest_block(int64_t keep, int64_t emptied, int64_t length)
+{
+    int64_t kept = oldest(keep, length);
+    int64_t whole = emptied == 0 ? INT64_MIN : floor_to(emptied, length);
+    return kept > whole ? kept : whole;
+}
+
 /* Are the blocks of series that lie at t0 absent, or those of the whole service? */
 static bool is_absent(const struct hearth_service_state *state, int64_t length, int64_t t0,
                       bool series)
@@ -298,9 +312,11 @@ static bool block_serves(const struct world *w, enum hearth_source source,
     const struct hearth_retention *keep = &w->in.retention;
     int64_t length = hearth_source_length_ns(source);
     int64_t t0 = floor_to(t, length);
-    int64_t kept = source == HEARTH_SOURCE_ROLL_1D    ? oldest(keep->roll_1d_ns, DAY)
-                   : source == HEARTH_SOURCE_ROLL_10M ? oldest(keep->roll_10m_ns, MIN10)
-                                                      : oldest(keep->roll_1h_ns, HOUR);
+    int64_t kept = source == HEARTH_SOURCE_ROLL_1D
+                       ? oldest_block(keep->roll_1d_ns, keep->roll_1d_from_ns, DAY)
+                   : source == HEARTH_SOURCE_ROLL_10M
+                       ? oldest_block(keep->roll_10m_ns, keep->roll_10m_from_ns, MIN10)
+                       : oldest_block(keep->roll_1h_ns, keep->roll_1h_from_ns, HOUR);
     int64_t built = state_of(w, hit->service_id)->built_to_ns;
     bool inside =
         source == HEARTH_SOURCE_TOTALS || (t0 >= w->in.from_ns && t0 + length - 1 <= w->in.to_ns);
@@ -679,6 +695,38 @@ static void what_retention_took_is_cut_inward_and_said(void **state)
                  "2026-10-20T10:00:00Z\n");
 }
 
+static void what_a_shorter_retention_deleted_is_read_from_longer_blocks(void **state)
+{
+    (void)state;
+    int64_t today = floor_to(NOW, DAY);
+    const struct hearth_retention raised = {.profiles_ns = 30 * DAY,
+                                            .roll_10m_ns = 30 * DAY,
+                                            .roll_1h_ns = 31 * DAY,
+                                            .roll_1d_ns = 366 * DAY,
+                                            .profiles_from_ns = today - 7 * DAY,
+                                            .roll_10m_from_ns = today - 7 * DAY};
+    simple_world(today + 10 * HOUR, INT64_MIN);
+    g_simple.in.retention = raised;
+
+    /* Points of ten minutes: hours before the deletion; minutes after it. */
+    g_simple.in.longest_block_ns = MIN10;
+    expect_plan(today - 8 * DAY, today - 8 * DAY + HOUR - 1,
+                "late -192.00..-191.00\nroll_1h* -192.00..-191.00\n");
+    expect_plan(today - 7 * DAY, today - 7 * DAY + HOUR - 1,
+                "late -168.00..-167.00\nroll_10m* -168.00..-167.00\n");
+    expect_notes("");
+    hearth_buf_reset(&g_simple.notes);
+
+    /* The edge that no hour covers has what was stored since, and says so. */
+    g_simple.in.longest_block_ns = 0;
+    expect_plan(today - 8 * DAY - HOUR / 2, today - 8 * DAY + HOUR - 1,
+                "profile -192.50..-192.00\nlate -192.50..-191.00\nroll_1h* -192.00..-191.00\n");
+    expect_notes("profiles before 2026-11-13T00:00:00Z were deleted while retain-raw was shorter: "
+                 "from 2026-11-11T23:30:00Z to 2026-11-12T00:00:00Z, only those that were stored "
+                 "later are counted\n");
+    hearth_buf_reset(&g_simple.notes);
+}
+
 /* ---- many services ---- */
 
 static void many_services_that_stand_apart_still_make_few_legs(void **state)
@@ -748,6 +796,7 @@ int main(void)
         cmocka_unit_test(absent_blocks_of_series_are_stepped_over_with_the_next_smaller_ones),
         cmocka_unit_test(profiles_that_are_gone_leave_a_noted_gap_where_blocks_are_absent),
         cmocka_unit_test(what_retention_took_is_cut_inward_and_said),
+        cmocka_unit_test(what_a_shorter_retention_deleted_is_read_from_longer_blocks),
         cmocka_unit_test(many_services_that_stand_apart_still_make_few_legs),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
