@@ -21,7 +21,10 @@ struct hearth_setting {
 /* Called under a lock: it must return quickly and not call the store. */
 typedef void hearth_setting_fn(void *context, struct hearth_str name, int64_t value);
 
-/* Visit all settings of the tenant, sorted by name; at most 10 s old while the database answers. */
+/*
+ * Visit all settings of the tenant, sorted by name; at most 10 s old while the database answers.
+ * The empty name stands for tenants without settings: what the builder notes about all of them.
+ */
 void hearth_store_settings(struct hearth_store *store, struct hearth_str tenant,
                            hearth_setting_fn *visit, void *context);
 

@@ -4,6 +4,7 @@
  */
 #include "build/retention.h"
 
+#include "hearth/base/clock.h"
 #include "hearth/store/settings.h"
 
 #include "pg/session.h"
@@ -43,9 +44,22 @@ void hearth_retention_apply(struct hearth_retention *retention, struct hearth_st
     }
 }
 
+struct tenant_retention {
+    struct hearth_retention retention;
+    struct hearth_retention_history history;
+};
+
 static void apply_setting(void *context, struct hearth_str name, int64_t value)
 {
-    hearth_retention_apply(context, name, value);
+    struct tenant_retention *own = context;
+
+    hearth_retention_apply(&own->retention, name, value);
+    hearth_retention_history_apply(&own->history, name, value);
+}
+
+static void apply_history(void *context, struct hearth_str name, int64_t value)
+{
+    hearth_retention_history_apply(context, name, value);
 }
 
 void hearth_store_retention(struct hearth_store *store, struct hearth_str tenant,
@@ -53,8 +67,17 @@ void hearth_store_retention(struct hearth_store *store, struct hearth_str tenant
 {
     assert(ret != NULL);
 
-    hearth_retention_default(store, ret);
-    hearth_store_settings(store, tenant, apply_setting, ret);
+    struct tenant_retention own;
+    hearth_retention_default(store, &own.retention);
+    hearth_retention_history_init(&own.history);
+    hearth_store_settings(store, tenant, apply_setting, &own);
+    if (hearth_retention_history_is_empty(&own.history)) {
+        hearth_store_settings(store, HEARTH_STR(HEARTH_RETENTION_DEFAULT), apply_history,
+                              &own.history);
+    }
+
+    hearth_retention_bound(&own.history, hearth_clock_wall_ns(), &own.retention);
+    *ret = own.retention;
 }
 
 enum hearth_status hearth_store_retention_set(struct hearth_store *store, struct hearth_str tenant,

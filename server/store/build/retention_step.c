@@ -10,6 +10,8 @@
  * Margins. Readers hide expired rows by their own clock and by the settings they know. So rows that
  * a reader may still see stay for five minutes more, and changed settings are applied only after a
  * minute, when every server knows them (housekeeping.c).
+ *
+ * Before anything is deleted, the retention is recorded (retention_history.c).
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/hash.h"
@@ -35,6 +37,7 @@
 #define SWEEP_EACH_NS HEARTH_NS_PER_DAY
 #define SLICE_NS      HEARTH_NS_PER_SEC
 #define N_TABLES      12
+#define NO_TENANT     0 /* in hearth_data.tenant_setting: notes about tenants without settings */
 
 enum kept_by {
     BY_PROFILES,
@@ -75,7 +78,9 @@ static const struct {
 /* A tenant with its settings applied. */
 struct tenant {
     int32_t tenant_id;
+    bool has_settings; /* of its own */
     struct hearth_retention retention;
+    struct hearth_retention_history history; /* empty: that of tenants without settings applies */
 };
 
 /* One pass over all tenants and tables. */
@@ -85,7 +90,8 @@ struct pass {
     int64_t now_ns;         /* the wall clock when the pass began */
     struct tenant *tenants; /* by id */
     size_t n_tenants;
-    struct hearth_retention longest; /* of all tenants */
+    struct hearth_retention longest;         /* of all tenants */
+    struct hearth_retention_history history; /* of tenants without settings */
 };
 
 /* ---- how long rows are kept ---- */
@@ -150,18 +156,30 @@ static enum hearth_status take_tenants(struct pass *pass, const PGresult *rows,
     }
 
     /* A tenant has the defaults, changed by its settings, if any. */
+    hearth_retention_history_init(&pass->history);
     for (int row = 0; row < (int)n_rows; row++) {
         int32_t tenant_id = hearth_pg_i32(rows, row, 0);
+        if (tenant_id == NO_TENANT) {
+            hearth_retention_history_apply(&pass->history, hearth_pg_str(rows, row, 1),
+                                           hearth_pg_i64(rows, row, 2));
+            continue;
+        }
+
         struct tenant *last = pass->n_tenants > 0 ? &pass->tenants[pass->n_tenants - 1] : NULL;
         if (last == NULL || last->tenant_id != tenant_id) {
             last = &pass->tenants[pass->n_tenants++];
             last->tenant_id = tenant_id;
+            last->has_settings = false;
             hearth_retention_default(pass->builder->store, &last->retention);
+            hearth_retention_history_init(&last->history);
         }
 
         if (!hearth_pg_is_null(rows, row, 1)) {
-            hearth_retention_apply(&last->retention, hearth_pg_str(rows, row, 1),
-                                   hearth_pg_i64(rows, row, 2));
+            struct hearth_str name = hearth_pg_str(rows, row, 1);
+            int64_t value = hearth_pg_i64(rows, row, 2);
+            last->has_settings = true;
+            hearth_retention_apply(&last->retention, name, value);
+            hearth_retention_history_apply(&last->history, name, value);
         }
     }
 
@@ -195,7 +213,9 @@ static enum hearth_status read_tenants(struct pass *pass, bool *ret_settled, str
     HEARTH_TRY(hearth_pg_exec(&pass->builder->pg,
                               "SELECT t.tenant_id, s.name, s.value FROM hearth_data.tenant t LEFT"
                               " JOIN hearth_data.tenant_setting s ON s.tenant_id = t.tenant_id AND"
-                              " s.name LIKE 'retain-%' ORDER BY t.tenant_id, s.name",
+                              " s.name ~ '^(retain|kept|emptied)-'"
+                              " UNION ALL SELECT tenant_id, name, value FROM"
+                              " hearth_data.tenant_setting WHERE tenant_id = 0 ORDER BY 1, 2",
                               NULL, NULL, &rows, NULL, err));
     enum hearth_status status = take_tenants(pass, rows, err);
     PQclear(rows);
@@ -220,6 +240,92 @@ static enum hearth_status read_tenants(struct pass *pass, bool *ret_settled, str
     *ret_settled = now_ns >= at->settled_mono_ns;
 
     return HEARTH_OK;
+}
+
+/* ---- the record ---- */
+
+/* Settings to write: of each, the tenant, the name and the value. */
+struct changes {
+    int32_t *tenant_ids;
+    struct hearth_str *names;
+    int64_t *values; /* negative: the setting is deleted */
+    size_t n;
+};
+
+/* Adds the settings of a history. */
+static void add_history(const struct hearth_retention_history *history, int32_t tenant_id,
+                        struct changes *changes)
+{
+    struct hearth_setting settings[HEARTH_RETENTION_N_SETTINGS];
+
+    hearth_retention_history_list(history, settings);
+    for (size_t i = 0; i < HEARTH_RETENTION_N_SETTINGS; i++, changes->n++) {
+        changes->tenant_ids[changes->n] = tenant_id;
+        changes->names[changes->n] = settings[i].name;
+        changes->values[changes->n] = settings[i].value;
+    }
+}
+
+static enum hearth_status write_changes(struct pass *pass, const struct changes *changes,
+                                        struct hearth_err *err)
+{
+    struct hearth_builder *builder = pass->builder;
+    struct hearth_pg_params params;
+
+    hearth_pg_params_init(&params, &pass->arena);
+    hearth_pg_param_i32_array(&params, changes->tenant_ids, changes->n);
+    hearth_pg_param_text_array(&params, changes->names, changes->n);
+    hearth_pg_param_i64_array(&params, changes->values, changes->n);
+    HEARTH_TRY(hearth_builder_begin(builder, err));
+    HEARTH_TRY(hearth_pg_exec(
+        &builder->pg,
+        "WITH u AS (SELECT * FROM unnest($1::int4[], $2::text[], $3::int8[])"
+        " x (tenant_id, name, value)),"
+        " gone AS (DELETE FROM hearth_data.tenant_setting s USING u WHERE"
+        " s.tenant_id = u.tenant_id AND s.name = u.name AND u.value < 0)"
+        " INSERT INTO hearth_data.tenant_setting (tenant_id, name, value) SELECT * FROM u"
+        " WHERE value >= 0 ON CONFLICT (tenant_id, name) DO UPDATE SET value = excluded.value",
+        &params, NULL, NULL, NULL, err));
+
+    return hearth_builder_commit(builder, err);
+}
+
+/* Records the retention of all tenants. Nearly always it is as it was, and nothing is written. */
+static enum hearth_status record_retention(struct pass *pass, struct hearth_err *err)
+{
+    size_t cap = (pass->n_tenants + 1) * HEARTH_RETENTION_N_SETTINGS;
+    struct changes changes = {hearth_arena_array(&pass->arena, cap, sizeof *changes.tenant_ids),
+                              hearth_arena_array(&pass->arena, cap, sizeof *changes.names),
+                              hearth_arena_array(&pass->arena, cap, sizeof *changes.values), 0};
+    if (pass->arena.refused) {
+        return HEARTH_FAIL_ARENA(err, &pass->arena);
+    }
+
+    for (size_t i = 0; i < pass->n_tenants; i++) {
+        struct tenant *tenant = &pass->tenants[i];
+        if (!tenant->has_settings) {
+            continue;
+        }
+
+        /* Before its first setting, it was a tenant without settings. */
+        bool is_first = hearth_retention_history_is_empty(&tenant->history);
+        if (is_first) {
+            tenant->history = pass->history;
+        }
+
+        if (hearth_retention_record(&tenant->history, &tenant->retention, pass->now_ns) ||
+            is_first) {
+            add_history(&tenant->history, tenant->tenant_id, &changes);
+        }
+    }
+
+    struct hearth_retention others;
+    hearth_retention_default(pass->builder->store, &others);
+    if (hearth_retention_record(&pass->history, &others, pass->now_ns)) {
+        add_history(&pass->history, NO_TENANT, &changes);
+    }
+
+    return changes.n == 0 ? HEARTH_OK : write_changes(pass, &changes, err);
 }
 
 /* ---- leaves ---- */
@@ -504,6 +610,7 @@ static enum hearth_status enforce(struct pass *pass, bool *ret_more, struct hear
 
     /* Rows are deleted every ten minutes, and without a pause while a round is not complete. */
     if (settled) {
+        HEARTH_TRY(record_retention(pass, err));
         HEARTH_TRY(drop_leaves(pass, &more, err));
         if (now_ns >= at->next_rows_mono_ns) {
             HEARTH_TRY(delete_expired_rows(pass, &done, err));

@@ -1,8 +1,9 @@
 /*
  * settings.c -- hearth_data.tenant_setting in memory (contract: settings.h).
  *
- * A refresh reads the whole table, which is small: settings are made by hand. Refreshes take turns,
- * so that a refresh that read before a change never restores the old value after it.
+ * A refresh reads the whole table, which is small: settings are made by hand, and the builder adds
+ * a few to each tenant that has some (retention_history.c). Refreshes take turns, so that a refresh
+ * that read before a change never restores the old value after it.
  */
 #include "hearth/store/settings.h"
 
@@ -147,12 +148,12 @@ static enum hearth_status read_settings(struct hearth_settings *fresh, struct he
                                         struct hearth_err *err)
 {
     PGresult *rows = NULL;
-    HEARTH_TRY(
-        hearth_pg_exec(pg,
-                       "SELECT t.name, s.name, s.value FROM hearth_data.tenant_setting s JOIN"
-                       " hearth_data.tenant t USING (tenant_id) ORDER BY t.name COLLATE \"C\","
-                       " s.name COLLATE \"C\"",
-                       NULL, NULL, &rows, NULL, err));
+    HEARTH_TRY(hearth_pg_exec(pg,
+                              "SELECT coalesce(t.name, ''), s.name, s.value FROM"
+                              " hearth_data.tenant_setting s LEFT JOIN hearth_data.tenant t USING"
+                              " (tenant_id) WHERE t.name IS NOT NULL OR s.tenant_id = 0"
+                              " ORDER BY coalesce(t.name, '') COLLATE \"C\", s.name COLLATE \"C\"",
+                              NULL, NULL, &rows, NULL, err));
     enum hearth_status status = take_setting_rows(fresh, rows, err);
     PQclear(rows);
 

@@ -1,5 +1,6 @@
 /* Days past their time are dropped, shorter tenants' rows deleted, series that ended swept; and
  * profiles are refused while there is no disk for them. */
+#include "catalog/settings_cache.h"
 #include "housekeeping.h"
 #include "pg/disk.h"
 #include "pg/partitions.h"
@@ -223,6 +224,54 @@ static void a_changed_setting_is_not_acted_on_before_all_servers_know(void **sta
     close_fixture(&fix);
 }
 
+static void raised_retention_begins_where_the_shorter_one_has_deleted(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    struct hearth_retention kept;
+    struct hearth_str name = HEARTH_STR("retain-10m"), other = HEARTH_STR("other");
+    open_fixture(&fix);
+    set_defaults(&fix, 2, 2, 4, 6);
+    push(fix.store, 1, 1, days_ago(0));
+    push_of_tenant(fix.store, other, days_ago(0));
+    step(&fix);
+    hearth_store_retention(fix.store, TENANT, &kept);
+    assert_int_equal(kept.roll_10m_from_ns, 0);
+
+    /* At once, before the builder has noticed it, and of one tenant only. */
+    assert_ok(hearth_store_retention_set(fix.store, TENANT, name, 5 * DAY, &err));
+    int64_t deleted_ns = hearth_clock_wall_ns() - for_days(2);
+    for (int i = 0; i < 2; i++) {
+        hearth_store_retention(fix.store, TENANT, &kept);
+        assert_in_range(kept.roll_10m_from_ns, deleted_ns - 60 * HEARTH_NS_PER_SEC,
+                        deleted_ns + 60 * HEARTH_NS_PER_SEC);
+        assert_int_equal(kept.roll_1h_from_ns, 0);
+        hearth_store_retention(fix.store, other, &kept);
+        assert_int_equal(kept.roll_10m_from_ns, 0);
+        fix.store->retention.settled_mono_ns = 0;
+        step(&fix);
+        assert_ok(hearth_settings_refresh(fix.store, &fix.builder.pg, &err));
+    }
+    assert_int_equal(count(&fix, "tenant_setting WHERE name = 'emptied-10m'"), 1);
+
+    /* The server's, for those without settings. */
+    set_defaults(&fix, 2, 2, 0, 6);
+    hearth_store_retention(fix.store, other, &kept);
+    assert_in_range(kept.roll_1h_from_ns, 1, hearth_clock_wall_ns() - 3 * DAY);
+    hearth_store_retention(fix.store, TENANT, &kept);
+    assert_in_range(kept.roll_1h_from_ns, 1, hearth_clock_wall_ns() - 3 * DAY);
+
+    /* A retention that deletes as much again needs no record. */
+    assert_ok(hearth_store_retention_set(fix.store, TENANT, name, DAY, &err));
+    hearth_store_retention(fix.store, TENANT, &kept);
+    assert_int_equal(kept.roll_10m_from_ns, 0);
+    step(&fix);
+    fix.store->retention.settled_mono_ns = 0;
+    step(&fix);
+    assert_int_equal(count(&fix, "tenant_setting WHERE name = 'emptied-10m'"), 0);
+    close_fixture(&fix);
+}
+
 /* ---- sweep ---- */
 
 static void series_that_ended_are_swept_with_what_only_they_used(void **state)
@@ -423,6 +472,7 @@ int main(void)
         cmocka_unit_test(a_drop_that_was_begun_is_finished),
         cmocka_unit_test(tenants_keep_what_they_say),
         cmocka_unit_test(a_changed_setting_is_not_acted_on_before_all_servers_know),
+        cmocka_unit_test(raised_retention_begins_where_the_shorter_one_has_deleted),
         cmocka_unit_test(series_that_ended_are_swept_with_what_only_they_used),
         cmocka_unit_test(a_series_that_gets_an_hour_before_the_sweep_has_the_lock_stays),
         cmocka_unit_test(a_series_that_gets_an_hour_after_the_sweep_gets_another_id),
