@@ -1,12 +1,14 @@
 """A coordinator and two workers of Citus on loopback; HEARTH_TEST_CITUS names the folder of their binaries (bin of a PostgreSQL)."""
 
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
 
 from server import HEARTHD, ROOT, Cluster, eventually, server_environment, sql
+from standby import base_backup, wait_until_it_follows
 
 sys.path.insert(0, str(ROOT / "tests/lint"))
 import placement  # noqa: E402
@@ -25,9 +27,15 @@ def scale_out(url, *option):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Below the ports that the kernel gives to clients: one of these may take the port of a node while that is down."""
+    while True:
+        port = random.randrange(15000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 class Node(Cluster):
@@ -70,6 +78,15 @@ class Node(Cluster):
             except ProcessLookupError:
                 pass
 
+    def stop(self):
+        """Citus' maintenance daemon may not heed a shutdown while it waits for a node that is down."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.kill9()
+
     def kill9(self):
         """As when the machine dies. While a backend of the old postmaster lives, a new one does not start."""
         pids = self.processes()
@@ -86,6 +103,19 @@ class Node(Cluster):
 
     def url(self, database="postgres"):
         return "host=127.0.0.1 port=%d user=hearth dbname=%s" % (self.port, database)
+
+
+class Standby(Node):
+    """A streaming replica of a node."""
+
+    def __init__(self, primary):
+        self.primary = primary
+        self.port = free_port()
+        Cluster.__init__(self, template=False)
+        wait_until_it_follows(self)
+
+    def make(self, initdb):
+        base_backup(self, self.primary)
 
 
 class Nodes:

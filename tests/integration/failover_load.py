@@ -21,12 +21,15 @@ NUMBERS = (0, 1, 3, 4)  # of pushers: from 3 on, they repeat pushes that were no
 class FailoverLoad(unittest.TestCase):
     """A subclass sets primary and standby, each with url(), then begins the load."""
 
+    n_services = 2
+
     def begin(self, url):
         self.server = Server(database_url=url)
         self.addCleanup(self.server.kill)
         self.start_ms = now_ms()
         self.pushers = [Pusher(k, self.server) for k in NUMBERS]
         for pusher in self.pushers:
+            pusher.services = self.n_services
             pusher.start()
 
     def acknowledged(self):

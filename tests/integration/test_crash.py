@@ -26,6 +26,7 @@ LOAD_SECONDS = 0.6
 
 
 class Pusher(threading.Thread):
+    services = 2
     refusals = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 
     def __init__(self, number, target):
@@ -40,7 +41,7 @@ class Pusher(threading.Thread):
         return time.time_ns()
 
     def request(self, name):
-        labels = {"__name__": "process_cpu", "service_name": "crash-%d" % (self.number % 2), "pusher": str(self.number)}
+        labels = {"__name__": "process_cpu", "service_name": "crash-%d" % (self.number % self.services), "pusher": str(self.number)}
         # A new series now and then: the catalogue is killed as well.
         labels["part"] = name.rsplit("-", 1)[0] + "-%d" % (int(name.rsplit("-", 1)[1]) // 20)
         pairs = [(1, [(1, n), (2, v)]) for n, v in labels.items()]

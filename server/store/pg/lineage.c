@@ -121,6 +121,15 @@ static bool take_mark(struct hearth_lineage *lineage, const struct hearth_lineag
     return atomic_load(&lineage->is_lost);
 }
 
+bool hearth_lineage_is_known(struct hearth_lineage *lineage)
+{
+    hearth_mutex_lock(&lineage->lock);
+    bool is_known = lineage->known.identity[0] != '\0';
+    hearth_mutex_unlock(&lineage->lock);
+
+    return is_known;
+}
+
 void hearth_lineage_lose(struct hearth_lineage *lineage, const char *reason)
 {
     assert(reason[0] != '\0');

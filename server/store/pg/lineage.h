@@ -80,6 +80,9 @@ HEARTH_MUST_CHECK enum hearth_status hearth_lineage_recheck(struct hearth_lineag
                                                             struct hearth_lineage_seen *seen,
                                                             struct hearth_err *err);
 
+/* Whether a database with tables was seen. */
+bool hearth_lineage_is_known(struct hearth_lineage *lineage);
+
 /* It is lost for a reason of the caller: that of a node. */
 void hearth_lineage_lose(struct hearth_lineage *lineage, const char *reason);
 

@@ -7,8 +7,8 @@
 
 #define SHARD(kind, member) HEARTH_COLUMN(kind, struct hearth_node_shard, member)
 static const struct hearth_column shard_columns[] = {SHARD(I32, first_hash), SHARD(I32, group),
-                                                     SHARD(TEXT, host), SHARD(I32, port),
-                                                     SHARD(I64, n_copies)};
+                                                     SHARD(TEXT, host),      SHARD(I32, port),
+                                                     SHARD(BOOL, is_usable), SHARD(I64, n_copies)};
 static const struct hearth_row_type shard_rows =
     HEARTH_ROW_TYPE(shard_columns, struct hearth_node_shard);
 
@@ -20,10 +20,12 @@ enum hearth_status hearth_node_shards_read(struct hearth_pg *pg, struct hearth_a
     const struct hearth_pg_query query = {
         .sql = "SELECT s.shardminvalue::int4, coalesce(min(n.groupid), 0)::int4,"
                " coalesce(min(n.nodename), '')::text, coalesce(min(n.nodeport), 0)::int4,"
-               " count(*) FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p"
+               " coalesce(bool_and(n.isactive AND n.hasmetadata AND n.metadatasynced),"
+               " false)::int4, count(*) FROM pg_catalog.pg_dist_shard s JOIN "
+               "pg_catalog.pg_dist_placement p"
                " USING (shardid) LEFT JOIN pg_catalog.pg_dist_node n ON n.groupid = p.groupid AND"
-               " n.groupid <> 0 AND n.noderole = 'primary' AND n.isactive AND n.hasmetadata AND"
-               " n.metadatasynced WHERE s.logicalrelid = 'hearth_data.roll_state'::regclass"
+               " n.groupid <> 0 AND n.noderole = 'primary' WHERE s.logicalrelid = "
+               "'hearth_data.roll_state'::regclass"
                " GROUP BY 1 ORDER BY 1",
         .type = &shard_rows,
         .arena = arena};

@@ -14,13 +14,10 @@
 
 struct hearth_node_shard {
     int32_t first_hash;
-    /*
-     * Citus' group of its node: a primary and its standbys. 0: the coordinator, or a node that
-     * cannot be asked, because it is not active or has no copy of Citus' catalogues.
-     */
-    int32_t group;
+    int32_t group;          /* Citus' number of a primary and its standbys; 0: the coordinator */
     struct hearth_str host; /* of the primary */
     int32_t port;
+    bool is_usable;   /* it is active, and its copy of Citus' catalogues is up to date */
     int64_t n_copies; /* above 1: written through the coordinator only, which writes all of them */
 };
 

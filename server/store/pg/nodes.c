@@ -17,6 +17,7 @@
 #define REFRESH_EACH_NS   (10 * HEARTH_NS_PER_SEC)
 #define REFRESH_LEAST_NS  HEARTH_NS_PER_SEC
 #define LOOK_STEP_NS      (50 * HEARTH_NS_PER_MS)
+#define MEET_NS           (2 * HEARTH_NS_PER_SEC)
 #define MAX_REFRESH_BYTES ((size_t)64 << 20) /* Citus allows 64,000 shards */
 
 /* One address that a node has had. Readers may use it without a lock, so it lives on. */
@@ -29,6 +30,7 @@ struct node {
     int32_t group; /* Citus' number of a primary and its standbys */
     const struct hearth_pg_address *address;
     struct hearth_pg_address known;  /* Citus' own name of it */
+    bool is_unmet;                   /* it cannot be met where Citus has it now */
     bool is_lost;                    /* it does not answer, */
     char why[HEARTH_NODE_WHY_BYTES]; /* for this reason */
     struct hearth_pool *pool;
@@ -134,6 +136,20 @@ unsigned hearth_node_of(struct hearth_nodes *nodes, int32_t service_id)
 
 /* ---- taking the map over ---- */
 
+/* Citus' name of the node that has a shard. */
+static struct hearth_pg_address name_node(const struct hearth_node_shard *shard)
+{
+    struct hearth_pg_address name;
+    (void)snprintf(name.host, sizeof name.host, HEARTH_STR_FMT, HEARTH_STR_ARG(shard->host));
+    (void)snprintf(name.port, sizeof name.port, "%d", (int)shard->port);
+    return name;
+}
+
+static bool is_same_address(const struct hearth_pg_address *a, const struct hearth_pg_address *b)
+{
+    return strcmp(a->host, b->host) == 0 && strcmp(a->port, b->port) == 0;
+}
+
 /* Under the lock. */
 static bool set_lost(struct hearth_nodes *nodes, struct node *node, bool is_lost)
 {
@@ -155,8 +171,7 @@ static enum hearth_status move_node(struct hearth_nodes *nodes, unsigned number,
     struct node *node = &nodes->nodes[number];
     bool is_same = address == NULL || node->address == NULL
                        ? node->address == address
-                       : strcmp(address->host, node->address->host) == 0 &&
-                             strcmp(address->port, node->address->port) == 0;
+                       : is_same_address(address, node->address);
     if (is_same) {
         return HEARTH_OK;
     }
@@ -227,7 +242,7 @@ static enum hearth_status place_shard(struct hearth_nodes *nodes,
                                       struct hearth_err *err)
 {
     *ret = 0;
-    if (shard->group == 0 || shard->n_copies != 1) {
+    if (shard->group == 0 || !shard->is_usable || shard->n_copies != 1) {
         return HEARTH_OK;
     }
 
@@ -239,9 +254,8 @@ static enum hearth_status place_shard(struct hearth_nodes *nodes,
     struct hearth_pg_address address =
         hearth_node_aliases_find(nodes->aliases, shard->host, shard->port);
     is_used[*ret] = true;
-    struct hearth_pg_address *known = &nodes->nodes[*ret].known;
-    (void)snprintf(known->host, sizeof known->host, HEARTH_STR_FMT, HEARTH_STR_ARG(shard->host));
-    (void)snprintf(known->port, sizeof known->port, "%d", (int)shard->port);
+    nodes->nodes[*ret].known = name_node(shard);
+    nodes->nodes[*ret].is_unmet = false;
 
     return move_node(nodes, *ret, &address, err);
 }
@@ -320,16 +334,100 @@ static enum hearth_status check_places(struct hearth_pg *pg, struct hearth_arena
     return hearth_node_shards_check(pg, arena, ranges, n, err);
 }
 
+/* ---- meeting nodes ---- */
+
+/* Connect to a node, which compares its history with what is known of it. */
+static enum hearth_status greet(struct hearth_nodes *nodes, unsigned number,
+                                const struct hearth_pg_address *address, struct hearth_err *err)
+{
+    struct hearth_cancel patience;
+    hearth_cancel_init(&patience, hearth_clock_mono_ns() + MEET_NS);
+    struct hearth_pg pg = {.url = nodes->options->url,
+                           .address = address,
+                           .lineage = hearth_node_lineage(nodes, number),
+                           .cancel = &patience};
+    enum hearth_status status = hearth_pg_connect(&pg, MEET_NS / HEARTH_NS_PER_MS, err);
+    hearth_pg_close(&pg);
+
+    return status;
+}
+
+/* Remember, and log once, whether a node can be met where Citus has it now. */
+static void note_met(struct hearth_nodes *nodes, unsigned number,
+                     const struct hearth_pg_address *name, const char *why)
+{
+    hearth_mutex_lock(&nodes->lock);
+    struct node *node = &nodes->nodes[number];
+    bool is_new = !node->is_unmet && why != NULL;
+    node->is_unmet = why != NULL;
+    hearth_mutex_unlock(&nodes->lock);
+
+    if (is_new) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "store",
+                   "a node cannot be used at the address that Citus has now", "host", name->host,
+                   "port", name->port, "reason", why, NULL);
+    }
+}
+
+/*
+ * Meet the node of a shard at the address that Citus has for it now. A standby that was promoted
+ * may lack commits, and nothing may reach it before that is known: not even through the
+ * coordinator, to which its services belong until Citus has told all nodes of its new address. So a
+ * node that is known must be met; one that is new may be down.
+ */
+static enum hearth_status meet(struct hearth_nodes *nodes, const struct hearth_node_shard *shard,
+                               bool is_tried[HEARTH_MAX_NODES + 1], struct hearth_err *err)
+{
+    struct hearth_pg_address name = name_node(shard);
+    unsigned number = 0;
+
+    hearth_mutex_lock(&nodes->lock);
+    enum hearth_status status =
+        shard->group == 0 ? HEARTH_OK : find_node(nodes, shard->group, &number, err);
+    struct hearth_pg_address known = nodes->nodes[number].known;
+    hearth_mutex_unlock(&nodes->lock);
+    if (status != HEARTH_OK || number == 0 || is_tried[number]) {
+        return status;
+    }
+
+    is_tried[number] = true;
+    bool is_new = !hearth_lineage_is_known(hearth_node_lineage(nodes, number));
+    if (!is_new && is_same_address(&known, &name)) {
+        return HEARTH_OK;
+    }
+
+    struct hearth_err why = HEARTH_ERR_INIT;
+    struct hearth_pg_address address =
+        hearth_node_aliases_find(nodes->aliases, shard->host, shard->port);
+    status = greet(nodes, number, &address, &why);
+    note_met(nodes, number, &name, status == HEARTH_OK ? NULL : why.msg);
+    if (status != HEARTH_OK && !is_new) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "node %s:%s: %s", name.host, name.port,
+                           why.msg);
+    }
+
+    hearth_mutex_lock(&nodes->lock);
+    nodes->nodes[number].known = name;
+    hearth_mutex_unlock(&nodes->lock);
+
+    return HEARTH_OK;
+}
+
 static enum hearth_status read_map(struct hearth_nodes *nodes, struct hearth_pg *pg,
                                    struct hearth_arena *arena, struct hearth_err *err)
 {
     struct hearth_node_shard *shards = NULL;
+    bool is_tried[HEARTH_MAX_NODES + 1] = {false};
     size_t n = 0;
     HEARTH_TRY(hearth_node_shards_read(pg, arena, &shards, &n, err));
 
     if (!nodes->is_checked) {
         HEARTH_TRY(check_places(pg, arena, shards, n, err));
         nodes->is_checked = true;
+    }
+
+    for (size_t i = 0; i < n; i++) {
+        HEARTH_TRY(meet(nodes, &shards[i], is_tried, err));
     }
 
     return hearth_nodes_take(nodes, shards, n, err);
@@ -347,6 +445,9 @@ enum hearth_status hearth_nodes_refresh(struct hearth_nodes *nodes, struct heart
     hearth_arena_init(&arena, MAX_REFRESH_BYTES);
     enum hearth_status status = read_map(nodes, pg, &arena, err);
     hearth_arena_release(&arena);
+    if (status != HEARTH_OK) {
+        hearth_nodes_suspect(nodes);
+    }
 
     return status;
 }

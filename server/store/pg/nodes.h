@@ -8,11 +8,12 @@
  * (node_reads.h). A map that is out of date is harmless: the old owner passes statements on.
  *
  * The map is read from Citus' own catalogues on the coordinator, each 10 s, and sooner after a
- * connection to a node was lost. Node 0 is the database of the URL, the coordinator: it owns what
- * no other node can be asked for, such as services of a node that has no copy of Citus' catalogues.
- * Another number belongs to one group of Citus (a primary and its standbys) as long as hearthd
- * runs; its address changes when another primary takes over. Services of nodes beyond
- * HEARTH_MAX_NODES are left to node 0, and a line of the log says so.
+ * connection to a node was lost. A node that has another address in it is met there first, because
+ * it may be a standby that was promoted and lacks commits (lineage.h). Node 0 is the database of
+ * the URL, the coordinator: it owns what no other node can be asked for, such as services of a node
+ * that has no copy of Citus' catalogues. Another number belongs to one group of Citus (a primary
+ * and its standbys) as long as hearthd runs; its address changes when another primary takes over.
+ * Services of nodes beyond HEARTH_MAX_NODES are left to node 0, and a line of the log says so.
  *
  * Threads: safe; _refresh belongs to one thread at a time.
  * Source:  docs/decisions/0044-connections-to-nodes.md.
@@ -41,8 +42,10 @@ HEARTH_MUST_CHECK enum hearth_status hearth_nodes_new(const struct hearth_store_
 void hearth_nodes_free(struct hearth_nodes *nodes); /* NULL-safe; no connection is taken */
 
 /*
- * Read the map on a connection to the coordinator. After a failure the old map remains.
- * FAILED_PRECONDITION: Citus places services otherwise than hearthd computes.
+ * Read the map on a connection to the coordinator; up to 2 s for each node that has another address
+ * and is silent. After a failure the old map remains, and is due after a second.
+ * FAILED_PRECONDITION: Citus places services otherwise than hearthd computes. UNAVAILABLE: a node
+ * cannot be met where Citus has it now, or has lost commits.
  */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_nodes_refresh(struct hearth_nodes *nodes, struct hearth_pg *pg, struct hearth_err *err);

@@ -39,6 +39,7 @@ static inline void divide(struct hearth_store *store, struct hearth_nodes *nodes
             .group = of[i].group,
             .host = hearth_str_c(of[i].host),
             .port = 5432,
+            .is_usable = true,
             .n_copies = 1,
         };
     }
