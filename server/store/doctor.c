@@ -152,6 +152,25 @@ static enum hearth_status check_server(struct hearth_doctor *doctor, struct hear
     return HEARTH_OK;
 }
 
+int64_t hearth_doctor_count_connections(const struct hearth_doctor *doctor, bool to_node)
+{
+    const struct hearth_store_options *options = &doctor->store->options;
+    struct hearth_nodes *nodes = doctor->store->nodes;
+    int64_t n_each = options->n_committers, n_readers = options->max_readers;
+
+    /*
+     * Housekeeping and the builder have one connection each, and each committer of a node has one
+     * for the catalogue.
+     */
+    int64_t n_nodes = nodes == NULL ? 0 : hearth_nodes_count(nodes);
+    int64_t n = (1 + n_nodes) * n_each + n_readers + 2;
+
+    /* Citus opens one to the node for each of these, beside those of hearthd. */
+    n += to_node && nodes != NULL ? n_each + n_readers : 0;
+
+    return doctor->n_servers * n;
+}
+
 static enum hearth_status check_connections(struct hearth_doctor *doctor, struct hearth_err *err)
 {
     PGresult *result = NULL;
@@ -176,15 +195,8 @@ static enum hearth_status check_connections(struct hearth_doctor *doctor, struct
 
     PQclear(result);
 
-    /*
-     * Housekeeping and the builder have one connection each, and each committer of a node has one
-     * for the catalogue.
-     */
-    const struct hearth_store_options *options = &doctor->store->options;
     doctor->n_servers = servers = servers < 1 ? 1 : servers;
-    int64_t n_queues =
-        1 + (doctor->store->nodes == NULL ? 0 : hearth_nodes_count(doctor->store->nodes));
-    int64_t need = servers * (n_queues * options->n_committers + options->max_readers + 2);
+    int64_t need = hearth_doctor_count_connections(doctor, false);
     hearth_doctor_report(
         doctor, "connections", need > room ? HEARTH_VERDICT_WRONG : HEARTH_VERDICT_OK,
         hearth_arena_printf(doctor->arena,

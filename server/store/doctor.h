@@ -37,6 +37,12 @@ void hearth_doctor_report(struct hearth_doctor *doctor, const char *name,
 const char *hearth_doctor_copy(struct hearth_doctor *doctor, const PGresult *result, int row,
                                int column);
 
+/*
+ * The most connections that all servers, of which some may have ended minutes ago, can need to the
+ * database of the URL; or to a node, which gets some of Citus, too. After the check of connections.
+ */
+int64_t hearth_doctor_count_connections(const struct hearth_doctor *doctor, bool to_node);
+
 /* ---- doctor_settings.c ---- */
 
 /* Check the settings that this version of PostgreSQL has. */

@@ -53,25 +53,13 @@ static const struct {
      "shards can move only while pushes wait: set it to logical"},
 };
 
-/*
- * The most connections that a node may get: those of all servers, of which some may have ended
- * minutes ago, and one of Citus for each that they have to the coordinator, whose statements it may
- * pass on.
- */
-static int64_t needed_connections(const struct hearth_doctor *doctor)
-{
-    const struct hearth_store_options *options = &doctor->store->options;
-    int64_t n = (int64_t)options->n_committers + options->max_readers;
-
-    return doctor->n_servers * (n + 2 + (options->node_connections ? n : 0));
-}
-
 /* Return whether the node obeys, and what it has. Other rules than the first need an answer. */
 static bool obeys_node_rule(struct hearth_doctor *doctor, enum node_rule rule,
                             const struct hearth_node *node, const struct hearth_node *first,
                             const char **ret_found)
 {
     struct hearth_arena *arena = doctor->arena;
+    int64_t n_needed;
 
     switch (rule) {
     case RULE_ANSWERS:
@@ -104,10 +92,11 @@ static bool obeys_node_rule(struct hearth_doctor *doctor, enum node_rule rule,
                                          node->max_prepared, node->max_connections);
         return node->max_prepared >= node->max_connections;
     case RULE_CONNECTIONS:
+        n_needed = hearth_doctor_count_connections(doctor, !node->is_coordinator);
         *ret_found = hearth_arena_printf(
             arena, "%" PRId64 " hearthd can need %" PRId64 " of %" PRId64 " connections",
-            doctor->n_servers, needed_connections(doctor), node->max_connections - RESERVED);
-        return needed_connections(doctor) <= node->max_connections - RESERVED;
+            doctor->n_servers, n_needed, node->max_connections - RESERVED);
+        return n_needed <= node->max_connections - RESERVED;
     case RULE_WAL_LEVEL:
         *ret_found = hearth_arena_printf(arena, HEARTH_STR_FMT, HEARTH_STR_ARG(node->wal_level));
         return hearth_str_eq_c(node->wal_level, "logical");
