@@ -58,6 +58,7 @@ static enum hearth_status read_mark(struct hearth_pg *pg, const char *table,
     (void)snprintf(ret->timeline, sizeof ret->timeline, HEARTH_STR_FMT, HEARTH_STR_ARG(timeline));
     (void)snprintf(ret->identity, sizeof ret->identity, HEARTH_STR_FMT, HEARTH_STR_ARG(identity));
     PQclear(result);
+    pg->is_direct = ret->backend == PQbackendPID(pg->conn);
 
     return HEARTH_OK;
 }

@@ -615,6 +615,89 @@ enum hearth_status hearth_pg_script(struct hearth_pg *pg, const char *sql,
     }
 }
 
+/* ---- pipelines of prepared statements ---- */
+
+enum hearth_status hearth_pg_pipeline_begin(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                            struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
+    assert(pg->is_direct && pg->wall == NULL && PQtransactionStatus(pg->conn) == PQTRANS_IDLE);
+
+    if (pg->read_only != NULL) {
+        set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s", pg->read_only);
+    }
+
+    pg->lacks_standby = false;
+
+    return PQenterPipelineMode(pg->conn) == 1 ? HEARTH_OK : hearth_pg_fail_lost(pg, ret_fault, err);
+}
+
+enum hearth_status hearth_pg_pipeline_prepare(struct hearth_pg *pg, const char *name,
+                                              const char *sql, enum hearth_pg_fault *ret_fault,
+                                              struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
+
+    return PQsendPrepare(pg->conn, name, sql, 0, NULL) == 1
+               ? HEARTH_OK
+               : hearth_pg_fail_lost(pg, ret_fault, err);
+}
+
+enum hearth_status hearth_pg_pipeline_run(struct hearth_pg *pg, const char *name, int n,
+                                          const char *const *values, const int *lengths,
+                                          enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    int formats[HEARTH_PG_MAX_FIELDS];
+    assert(n <= HEARTH_PG_MAX_FIELDS);
+
+    HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
+    for (int i = 0; i < n; i++) {
+        formats[i] = 1;
+    }
+
+    return PQsendQueryPrepared(pg->conn, name, n, values, lengths, formats, 1) == 1
+               ? HEARTH_OK
+               : hearth_pg_fail_lost(pg, ret_fault, err);
+}
+
+enum hearth_status hearth_pg_pipeline_end(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                          struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
+
+    return PQpipelineSync(pg->conn) == 1 ? HEARTH_OK : hearth_pg_fail_lost(pg, ret_fault, err);
+}
+
+enum hearth_status hearth_pg_pipeline_next(struct hearth_pg *pg, PGresult **ret_result,
+                                           enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct patience patience = choose_patience(pg, NULL);
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
+
+    /* A statement has one result, and an end. */
+    for (int i = 0; i < 2 && result == NULL; i++) {
+        HEARTH_TRY(next_result(pg, &patience, &result, ret_fault, err));
+    }
+
+    *ret_result = result;
+    if (result == NULL) {
+        return hearth_pg_fail_lost(pg, ret_fault, err);
+    }
+    if (is_failure(result)) {
+        return fail_result(pg, &patience, result, ret_fault, err);
+    }
+    if (PQresultStatus(result) != PGRES_PIPELINE_SYNC) {
+        return HEARTH_OK;
+    }
+
+    PQclear(result);
+    *ret_result = NULL;
+
+    return PQexitPipelineMode(pg->conn) == 1 ? HEARTH_OK : hearth_pg_fail_lost(pg, ret_fault, err);
+}
+
 const struct hearth_pg_params *hearth_pg_leave_wall(struct hearth_pg *pg)
 {
     assert(pg->conn == NULL || PQtransactionStatus(pg->conn) != PQTRANS_INTRANS);

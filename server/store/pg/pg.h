@@ -1,10 +1,11 @@
 /*
  * pg.h -- one PostgreSQL connection: statements, COPY, errors by SQLSTATE (private to the store).
  *
- * Only unnamed statements and no session state, so that PgBouncer in transaction mode works. Values
- * are sent in binary. Waiting is poll(2) in steps of at most 50 ms, so that cancellation and
- * deadlines reach PostgreSQL (PQcancel). When a statement is given up because of them, or by its
- * visitor, its connection is closed too (fault CANCELLED, conn NULL).
+ * Statements are unnamed and leave no session state, so that PgBouncer in transaction mode works;
+ * prepared ones need a direct connection. Values are sent in binary. Waiting is poll(2) in steps of
+ * at most 50 ms, so that cancellation and deadlines reach PostgreSQL (PQcancel). When a statement
+ * is given up because of them, or by its visitor, its connection is closed too (fault CANCELLED,
+ * conn NULL).
  *
  * On a connection with a wall, a transaction begins by entering the tenants of the wall: this
  * statement and the caller's are sent as one pipeline, which is one transaction and one round trip.
@@ -43,6 +44,12 @@ struct hearth_pg {
      * the statement did not end the process that ran it. Reset by connecting.
      */
     bool is_node_lost;
+    /*
+     * The process that answers is the one that the connection began with, so no pooler is in
+     * between, and what is prepared stays prepared. Known after the check of the lineage.
+     */
+    bool is_direct;
+    uint64_t n_connects; /* since the beginning: prepared statements end with their connection */
     /*
      * Parameters of hearth_data.enter_tenants (wall.h). If set, each transaction enters these
      * tenants first, in the same message; NULL: statements run as the owner of the tables.
@@ -158,6 +165,38 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pg_script_next(struct hearth_pg *pg,
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_script(struct hearth_pg *pg, const char *sql,
                                                       enum hearth_pg_fault *ret_fault,
                                                       struct hearth_err *err);
+
+/*
+ * A pipeline of prepared statements is one transaction and one round trip: without BEGIN, it ends
+ * with _end. Only on a direct connection without a wall, outside a transaction.
+ *   _begin    begin it; resets lacks_standby
+ *   _prepare  prepare a statement, whose name is free
+ *   _run      run a prepared statement with n parameters in binary, at most
+ *             HEARTH_PG_MAX_FIELDS; NULL values are NULL. Results are binary.
+ *   _end      send the end of the transaction, which may be committed from now on
+ *   _next     return the next result (free with PQclear), a statement's or that of preparing one;
+ *             NULL when the transaction was committed
+ * After a failure nothing of the pipeline is left: an open connection is outside a transaction, and
+ * nothing was committed. What it has prepared may be there or not.
+ */
+#define HEARTH_PG_MAX_FIELDS 128
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_pipeline_begin(struct hearth_pg *pg,
+                                                              enum hearth_pg_fault *ret_fault,
+                                                              struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_pipeline_prepare(struct hearth_pg *pg,
+                                                                const char *name, const char *sql,
+                                                                enum hearth_pg_fault *ret_fault,
+                                                                struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_pg_pipeline_run(struct hearth_pg *pg, const char *name, int n, const char *const *values,
+                       const int *lengths, enum hearth_pg_fault *ret_fault, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_pipeline_end(struct hearth_pg *pg,
+                                                            enum hearth_pg_fault *ret_fault,
+                                                            struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_pipeline_next(struct hearth_pg *pg,
+                                                             PGresult **ret_result,
+                                                             enum hearth_pg_fault *ret_fault,
+                                                             struct hearth_err *err);
 
 /*
  * Return the wall, which may be NULL, and remove it: the next transactions run as the owner, until

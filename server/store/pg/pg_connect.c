@@ -165,7 +165,8 @@ enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
     assert(pg->url != NULL && timeout_ms > 0);
 
     hearth_pg_close(pg);
-    pg->is_node_lost = false;
+    pg->is_node_lost = pg->is_direct = false;
+    pg->n_connects++;
     if (!hearth_pg_url_valid(pg->url)) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the database URL cannot be parsed");
     }

@@ -284,6 +284,59 @@ static void a_refused_copy_fails_with_its_reason(void **state)
     assert_string_equal(err.msg, "not connected to the database");
 }
 
+/* Run the statement "insert" with a number, or NULL, in a pipeline of its own. */
+static enum hearth_status run_pipeline(struct hearth_pg *pg, bool prepares, const char *number,
+                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    int length = number == NULL ? 0 : 4;
+    PGresult *result = NULL;
+
+    HEARTH_TRY(hearth_pg_pipeline_begin(pg, ret_fault, err));
+    if (prepares) {
+        HEARTH_TRY(hearth_pg_pipeline_prepare(
+            pg, "insert", "INSERT INTO piped VALUES ($1) RETURNING 100 / number", ret_fault, err));
+    }
+    HEARTH_TRY(hearth_pg_pipeline_run(pg, "insert", 1, &number, &length, ret_fault, err));
+    HEARTH_TRY(hearth_pg_pipeline_run(pg, "insert", 1, &number, &length, ret_fault, err));
+    HEARTH_TRY(hearth_pg_pipeline_end(pg, ret_fault, err));
+    do {
+        HEARTH_TRY(hearth_pg_pipeline_next(pg, &result, ret_fault, err));
+        bool has_rows = PQresultStatus(result) == PGRES_TUPLES_OK;
+        assert_true(!has_rows || number == NULL || hearth_pg_i32(result, 0, 0) == 20);
+        PQclear(result);
+    } while (result != NULL);
+
+    return HEARTH_OK;
+}
+
+static void a_pipeline_commits_all_of_its_statements_or_none(void **state)
+{
+    (void)state;
+    struct hearth_pg pg = connect_pg();
+    struct hearth_err err = HEARTH_ERR_INIT;
+    enum hearth_pg_fault fault;
+    static const char five[] = {0, 0, 0, 5}, zero[] = {0, 0, 0, 0};
+
+    assert_int_equal(hearth_pg_script(&pg, "CREATE TABLE piped (number int4)", NULL, &err),
+                     HEARTH_OK);
+    assert_false(pg.is_direct); /* nobody has asked which process answers */
+    pg.is_direct = true;
+    assert_int_equal(run_pipeline(&pg, true, five, &fault, &err), HEARTH_OK);
+    assert_int_equal(run_pipeline(&pg, false, NULL, &fault, &err), HEARTH_OK);
+    assert_int_equal(pg_cluster_int(g_url, "SELECT count(*) * 10 + count(number) FROM piped"), 42);
+
+    /* A failure leaves the connection usable, and nothing in the table. */
+    assert_int_equal(run_pipeline(&pg, false, zero, &fault, &err), HEARTH_INTERNAL);
+    assert_int_equal(fault, HEARTH_PG_FAULT_OTHER);
+    assert_non_null(strstr(err.msg, "22012"));
+    assert_true(hearth_pg_usable(&pg));
+    assert_int_equal(run_pipeline(&pg, true, five, &fault, &err), HEARTH_INTERNAL); /* its name */
+    assert_true(hearth_pg_usable(&pg));
+    assert_int_equal(run_pipeline(&pg, false, five, &fault, &err), HEARTH_OK);
+    assert_int_equal(pg_cluster_int(g_url, "SELECT count(*) * 10 + count(number) FROM piped"), 64);
+    hearth_pg_close(&pg);
+}
+
 static void wait_until_nothing_runs(void)
 {
     for (int i = 0; i < 4000; i++) {
@@ -430,6 +483,7 @@ int main(void)
         cmocka_unit_test(values_go_out_and_come_back),
         cmocka_unit_test(rows_are_copied_in_binary),
         cmocka_unit_test(a_refused_copy_fails_with_its_reason),
+        cmocka_unit_test(a_pipeline_commits_all_of_its_statements_or_none),
         cmocka_unit_test(a_deadline_ends_the_statement_in_postgresql),
         cmocka_unit_test(a_deadline_that_has_just_passed_does_not_wait_for_ever),
         cmocka_unit_test(a_cancelled_stream_stops_between_rows),
