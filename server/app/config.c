@@ -369,6 +369,7 @@ static void copy_to_layers(struct hearth_config *config)
     config->store.n_committers = clamp_to_unsigned(config->committers);
     config->store.max_readers = clamp_to_unsigned(config->readers);
     config->store.commit_rows = (size_t)config->commit_rows;
+    config->store.commit_prepared_rows = (size_t)config->commit_prepared_rows;
     config->store.max_batch_rows = (size_t)config->max_batch_rows;
     config->store.max_queue_rows = (size_t)config->max_queue_rows;
     config->store.max_queue_bytes = (size_t)config->max_queue_bytes;

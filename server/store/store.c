@@ -59,6 +59,7 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .max_readers = 8,
         .linger_ns = 6 * HEARTH_NS_PER_MS,
         .commit_rows = 16,
+        .commit_prepared_rows = 16,
         .max_batch_rows = 1000,
         .max_queue_rows = 20000,
         .max_queue_bytes = (size_t)64 << 20,

@@ -46,6 +46,7 @@ struct hearth_store_options {
     unsigned max_readers;                 /* connections of queries and the catalogue; 8 */
     int64_t linger_ns;                    /* how long a committer waits for commit_rows; 6 ms */
     size_t commit_rows;                   /* rows that are committed at once; 16 */
+    size_t commit_prepared_rows;          /* rows of a batch by prepared statements; 0: none; 16 */
     size_t max_batch_rows;                /* rows of one commit; 1000 */
     size_t max_queue_rows;                /* more rows are refused; 20,000 */
     size_t max_queue_bytes;               /* more bytes are refused; 64 MiB */

@@ -16,9 +16,6 @@
 
 #define CHUNK_ZSTD_LEVEL 3
 
-#define CHUNK_COLUMNS   "service_id, day, writer_id, first_stack, first_string, n_stacks, payload"
-#define N_CHUNK_COLUMNS 7
-
 #define LATE_TABLE "hearth_data.profile_late"
 
 /* ---- dictionaries, ids and days ---- */
@@ -175,7 +172,7 @@ static bool encode_chunks(struct hearth_batch *batch, struct hearth_err *err)
         ok = !hearth_buf_failed(&raw) &&
              hearth_zstd(hearth_buf_view(&raw), CHUNK_ZSTD_LEVEL, &packed, err) == HEARTH_OK;
         struct hearth_buf *out = &batch->days[find_or_add_day(batch, dict->day)].chunks;
-        hearth_copy_row(out, N_CHUNK_COLUMNS);
+        hearth_copy_row(out, HEARTH_N_CHUNK_COLUMNS);
         hearth_copy_i32(out, dict->service_id);
         hearth_copy_i32(out, dict->day);
         hearth_copy_i32(out, dict->writer_id);
@@ -287,7 +284,7 @@ static void write_script(struct hearth_batch *batch)
     /* COPYs, in the order of put_copy (batch_send.c). */
     for (size_t i = 0; i < batch->n_days; i++) {
         if (batch->days[i].chunks.n > 0) {
-            write_leaf_copy(batch, "dict_chunk", batch->days[i].day, CHUNK_COLUMNS);
+            write_leaf_copy(batch, "dict_chunk", batch->days[i].day, HEARTH_CHUNK_COLUMNS);
         }
     }
 
@@ -355,6 +352,8 @@ enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
                                    .seq = input->seq,
                                    .catalog = input->catalog,
                                    .catalog_key = input->committer,
+                                   .statements = input->statements,
+                                   .max_small_rows = input->store->options.commit_prepared_rows,
                                    .n_items = n_items,
                                    .at_ns = input->at_ns,
                                    .is_distributed = hearth_layout_is_distributed(input->store)};

@@ -17,6 +17,8 @@
  * catalogue. Before the first COPY ends, a transaction of their own stores their rows on the
  * coordinator (batch_catalog.c).
  *
+ * A batch of few rows is sent in another way, if that is possible (batch_prepared.h).
+ *
  * Late. A profile before its service's watermark is stored in profile_late. The watermark must be
  * read under the ingest lock: the builder, which raises it, waits for all holders of the lock
  * (docs/decisions/0011-roll-ups.md). Only then late profiles are known, and the COPY of late rows
@@ -38,6 +40,8 @@
 #include "hearth/store/store.h"
 
 #include "pg/pg.h"
+
+struct hearth_commit_statements;
 
 struct hearth_batch_item {
     struct hearth_push_item *item;
@@ -92,6 +96,8 @@ struct hearth_batch {
     size_t n_items, n_dicts, n_ids, n_days, n_spans;
     struct hearth_pg *catalog; /* for a transaction of its own; NULL: the script writes all */
     uint32_t catalog_key;      /* names the committer among those of the server */
+    struct hearth_commit_statements *statements; /* of the committer; NULL: only scripts */
+    size_t max_small_rows;                       /* of a batch that is sent by them */
     /* Of the last attempt: whether it lost this connection during the transaction, and an error. */
     bool catalog_lost;
     enum hearth_status catalog_status;
@@ -132,6 +138,7 @@ struct hearth_batch_input {
     /* For rows of the catalogue, if the batch is sent to a node; connected when it is needed. */
     struct hearth_pg *catalog;
     unsigned committer; /* its number: one transaction of the catalogue at a time */
+    struct hearth_commit_statements *statements; /* of the committer; NULL: only scripts */
 };
 
 /*
@@ -166,7 +173,11 @@ HEARTH_MUST_CHECK enum hearth_status hearth_batch_probe(struct hearth_batch *bat
                                                         enum hearth_pg_fault *ret_fault,
                                                         struct hearth_err *err);
 
-/* ---- batch.c, for batch_send.c ---- */
+/* ---- batch.c, for batch_send.c and batch_prepared.c ---- */
+
+#define HEARTH_CHUNK_COLUMNS \
+    "service_id, day, writer_id, first_stack, first_string, n_stacks, payload"
+#define HEARTH_N_CHUNK_COLUMNS 7
 
 /* The number of results before the first one. */
 static inline unsigned hearth_batch_first_result(const struct hearth_batch *batch)

@@ -4,6 +4,7 @@
  * See batch.h, "Late" and "Outcome".
  */
 #include "commit/batch.h"
+#include "commit/batch_prepared.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -244,6 +245,15 @@ static enum hearth_status run_batch_script(struct hearth_batch *batch, struct he
     }
 }
 
+/* It is committed, but not where it has to be: it remains in doubt, and is settled as such. */
+static enum hearth_status fail_without_standby(enum hearth_pg_fault *ret_fault,
+                                               struct hearth_err *err)
+{
+    *ret_fault = HEARTH_PG_FAULT_RETRY;
+    return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                       "the wait of a commit for the synchronous standby was cancelled");
+}
+
 static enum hearth_status send_script_once(struct hearth_batch *batch, struct hearth_pg *pg,
                                            enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
@@ -261,11 +271,8 @@ static enum hearth_status send_script_once(struct hearth_batch *batch, struct he
         status = HEARTH_FAIL(err, HEARTH_INTERNAL, "a batch ended without its COMMIT");
     }
 
-    /* It is committed, but not where it has to be: it remains in doubt, and is settled as such. */
     if (status == HEARTH_OK && pg->lacks_standby) {
-        *ret_fault = HEARTH_PG_FAULT_RETRY;
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
-                           "the wait of a commit for the synchronous standby was cancelled");
+        return fail_without_standby(ret_fault, err);
     }
 
     /* If the connection is still open, PostgreSQL has answered: an error rolled back. */
@@ -294,6 +301,17 @@ enum hearth_status hearth_batch_send(struct hearth_batch *batch, struct hearth_p
     }
 
     batch->n_marks = 0;
+    if (hearth_batch_is_small(batch, pg)) {
+        bool is_refused = false;
+        enum hearth_status sent = hearth_batch_send_small(batch, pg, &is_refused, ret_fault, err);
+        if (!is_refused) {
+            return sent == HEARTH_OK && pg->lacks_standby ? fail_without_standby(ret_fault, err)
+                                                          : sent;
+        }
+    } else if (batch->statements != NULL && batch->statements->n_scripts > 0) {
+        batch->statements->n_scripts--;
+    }
+
     enum hearth_status status = send_script_once(batch, pg, ret_fault, err);
     if (status != HEARTH_OK && pg->conn != NULL && hearth_batch_blocked(batch) > 0) {
         *ret_fault = HEARTH_PG_FAULT_RETRY;

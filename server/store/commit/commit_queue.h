@@ -16,6 +16,7 @@
 #include "hearth/store/store.h"
 
 #include "commit/commit_lanes.h"
+#include "commit/commit_statements.h"
 #include "pg/nodes.h"
 #include "pg/pg.h"
 
@@ -44,8 +45,9 @@ struct hearth_committer {
     bool debts[HEARTH_MAX_NODES + 1], any_debts;
     struct hearth_pg pg;      /* to its node; confined to its thread, like the rest */
     struct hearth_pg catalog; /* to the coordinator; used on node 1 and above only */
-    int64_t backoff_ns;       /* pause before the next attempt */
-    int64_t watermark_ns;     /* the highest watermark that its batches have read */
+    struct hearth_commit_statements statements; /* on pg */
+    int64_t backoff_ns;                         /* pause before the next attempt */
+    int64_t watermark_ns; /* the highest watermark that its batches have read */
 };
 
 struct hearth_committers {

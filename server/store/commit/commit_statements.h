@@ -55,7 +55,7 @@ bool hearth_statements_take_day(const struct hearth_commit_statements *statement
 HEARTH_MUST_CHECK enum hearth_status hearth_statements_choose(struct hearth_statement_run *run);
 /* After the pipeline was committed: remember what it has prepared. */
 void hearth_statements_keep(const struct hearth_statement_run *run);
-/* After a pipeline that failed, on an open connection: drop all, as it is not known what is there. */
+/* After a pipeline that failed, on an open connection: drop all, whichever are there. */
 HEARTH_MUST_CHECK enum hearth_status hearth_statements_drop(struct hearth_statement_run *run);
 
 /* In the pipeline: run a statement that is no insert into a leaf. */

@@ -114,6 +114,7 @@ static void store_items(struct hearth_committer *committer, struct hearth_push_i
         .late_below_ns = committer->watermark_ns,
         .catalog = committer->node == 0 ? NULL : &committer->catalog,
         .committer = committer->number,
+        .statements = committer->node == 0 ? &committer->statements : NULL,
     };
     enum hearth_status status = hearth_batch_encode(&batch, &input, &err);
 
