@@ -7,6 +7,7 @@ import subprocess
 import time
 import unittest
 
+import prometheus
 from pprof import Profile
 from questions import CPU
 from server import Cluster, RpcError, Server, Session, eventually, in_threads, now_ms, sql
@@ -145,6 +146,17 @@ class PgBouncer(unittest.TestCase):
             self.assertEqual(server.flamegraph(CPU, selector, base, base + 2 * HOUR).total, 24 * 25 // 2 + 100)
         leases = sql(self.cluster.url(), "SELECT count(*) FROM hearth_data.lease WHERE expires_at > now()")
         self.assertEqual(leases, [["1"]])
+
+    def test_only_direct_connections_prepare_statements(self):
+        labels = {"__name__": "process_cpu", "service_name": "prepared"}
+        for k, server in enumerate((*self.servers, self.plain)):
+            server.push(one(now_ms() * 1_000_000, "p%d" % k), labels)
+        stored = [
+            [prometheus.value(server.metrics(), "hearth_commit_batches_%stotal" % name) for name in ("", "prepared_")]
+            for server in (*self.servers, self.plain)
+        ]
+        self.assertTrue(all(batches > 0 for batches, _ in stored), stored)
+        self.assertEqual([prepared > 0 for _, prepared in stored], [False, False, True])
 
     def test_no_session_keeps_anything(self):
         for what in ("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'", "SELECT count(*) FROM pg_prepared_statements"):

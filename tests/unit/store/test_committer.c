@@ -116,6 +116,134 @@ static void puts_profiles_before_the_watermark_aside(void **state)
     store_close_soon(store);
 }
 
+/* Store n profiles, which are submitted together, step_ns apart; ids from first_id on, 0: none. */
+static void store_batch(struct hearth_store *store, int n, int64_t ts_ns, int64_t step_ns,
+                        uint64_t first_id)
+{
+    static const char *const services[] = {"a", "b", "c"};
+    struct store_push *pushes[32];
+
+    for (int i = 0; i < n; i++) {
+        pushes[i] = make_push(store, services[i % 3], ts_ns + i * step_ns, 60,
+                              first_id == 0 ? 0 : first_id + (unsigned)i);
+    }
+    for (int i = 0; i < n; i++) {
+        store_push_submit(pushes[i]);
+    }
+    for (int i = 0; i < n; i++) {
+        end_push(pushes[i]);
+    }
+}
+
+/* A digest of all that is stored but the numbers of writers and uploads. */
+static int64_t digest_stored(const char *url)
+{
+    return pg_cluster_int(
+        url, "SELECT sum(hashtextextended(t, 0) % 1000000007)::int8 FROM ("
+             "SELECT (service_id, series_id, ts, duration_ns, period, n_samples, totals, ids, vals,"
+             " attrs)::text t FROM hearth_data.profile UNION ALL"
+             " SELECT (service_id, day, first_stack, first_string, n_stacks, payload)::text"
+             " FROM hearth_data.dict_chunk UNION ALL"
+             " SELECT (service_id, id_hash)::text FROM hearth_data.push_id) x");
+}
+
+/* Batches of 1 to 20 rows of three services, with and without ids. */
+static int64_t store_small_batches(size_t prepared_rows, int64_t ts_ns, int64_t *ret_prepared)
+{
+    char url[256];
+    struct hearth_store_options options;
+    int64_t before = hearth_metric_value(HEARTH_M_BATCHES_PREPARED);
+    int64_t batches = hearth_metric_value(HEARTH_M_BATCHES), n_rows = 0;
+
+    synth_world_init(&g_world, 5, 100, 200, 100, 8, &g_arena); /* the same profiles each time */
+    hearth_store_options_init(&options);
+    options.n_committers = 1;
+    options.linger_ns = 300 * HEARTH_NS_PER_MS; /* all of a batch are submitted meanwhile */
+    options.commit_rows = 32;
+    options.commit_prepared_rows = prepared_rows;
+    struct hearth_store *store = open_fresh(url, &options);
+    static const int sizes[] = {1, 3, 7, 15, 16, 17, 2};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(sizes); i++) {
+        store_batch(store, sizes[i], ts_ns + (int64_t)i * 100, 1, i % 2 * (1 + i * 100));
+        n_rows += sizes[i];
+    }
+
+    assert_int_equal(hearth_metric_value(HEARTH_M_BATCHES) - batches, HEARTH_ARRAY_LEN(sizes));
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), n_rows);
+    assert_int_equal(
+        pg_cluster_int(url, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), 0);
+    *ret_prepared = hearth_metric_value(HEARTH_M_BATCHES_PREPARED) - before;
+    int64_t digest = digest_stored(url);
+    store_close_soon(store);
+
+    return digest;
+}
+
+static void prepared_statements_store_what_scripts_store(void **state)
+{
+    (void)state;
+    int64_t ts_ns = hearth_clock_wall_ns(), n_prepared, n_without;
+    int64_t refused = hearth_metric_value(HEARTH_M_BATCHES_REFUSED);
+    int64_t prepared = store_small_batches(16, ts_ns, &n_prepared);
+    int64_t scripts = store_small_batches(0, ts_ns, &n_without);
+
+    assert_int_equal(prepared, scripts);
+    assert_int_equal(n_prepared, 6); /* 17 rows are too many */
+    assert_int_equal(n_without, 0);
+    assert_int_equal(hearth_metric_value(HEARTH_M_BATCHES_REFUSED), refused);
+}
+
+static void prepared_statements_follow_the_days(void **state)
+{
+    (void)state;
+    char url[256];
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.n_committers = 1;
+    struct hearth_store *store = open_fresh(url, &options);
+    int64_t ts_ns = hearth_clock_wall_ns() - 5 * HEARTH_NS_PER_DAY;
+    int64_t before = hearth_metric_value(HEARTH_M_BATCHES_PREPARED);
+
+    /* Days 0 to 3 are each the latest; then an earlier one, which gets no statements; then two. */
+    static const int days[] = {0, 1, 1, 0, 2, 3, 0, 2, 3};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(days); i++) {
+        store_batch(store, 1, ts_ns + days[i] * HEARTH_NS_PER_DAY + (int64_t)i, 0, 0);
+    }
+    assert_int_equal(hearth_metric_value(HEARTH_M_BATCHES_PREPARED) - before, 8);
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 9);
+
+    /* A batch of two days is a script. */
+    store_batch(store, 2, ts_ns, HEARTH_NS_PER_DAY, 0);
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 11);
+    store_close_soon(store);
+}
+
+static void scripts_follow_a_refusal_of_prepared_statements(void **state)
+{
+    (void)state;
+    char url[256];
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.n_committers = 1;
+    options.linger_ns = 0;
+    struct hearth_store *store = open_fresh(url, &options);
+    int64_t ts_ns = hearth_clock_wall_ns();
+    int64_t refused = hearth_metric_value(HEARTH_M_BATCHES_REFUSED);
+    int64_t prepared = hearth_metric_value(HEARTH_M_BATCHES_PREPARED);
+
+    /* An id that is known is refused once; then 100 batches are scripts. */
+    store_batch(store, 1, ts_ns, 0, 7);
+    store_batch(store, 1, ts_ns + 1, 0, 7);
+    assert_int_equal(hearth_metric_value(HEARTH_M_BATCHES_REFUSED) - refused, 1);
+    for (int i = 0; i < 102; i++) {
+        store_batch(store, 1, ts_ns + 2 + i, 0, i == 50 ? 7 : 0);
+    }
+    assert_int_equal(hearth_metric_value(HEARTH_M_BATCHES_REFUSED) - refused, 1);
+    assert_int_equal(hearth_metric_value(HEARTH_M_BATCHES_PREPARED) - prepared, 3);
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 102);
+    store_close_soon(store);
+}
+
 static void gathers_what_is_queued_in_one_transaction(void **state)
 {
     (void)state;
@@ -527,6 +655,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commits_a_profile_with_everything_it_needs),
         cmocka_unit_test(puts_profiles_before_the_watermark_aside),
+        cmocka_unit_test(prepared_statements_store_what_scripts_store),
+        cmocka_unit_test(prepared_statements_follow_the_days),
+        cmocka_unit_test(scripts_follow_a_refusal_of_prepared_statements),
         cmocka_unit_test(gathers_what_is_queued_in_one_transaction),
         cmocka_unit_test(commits_enough_rows_without_waiting),
         cmocka_unit_test(stores_a_repeated_id_once),
