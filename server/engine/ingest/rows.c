@@ -130,7 +130,9 @@ static uint32_t merge_equal_stacks(const int64_t *rows, uint32_t n_types,
         }
 
         ids[n_out++] = sorted[i].id;
-        memcpy(to, from, n_types * sizeof to[0]);
+        for (uint32_t k = 0; k < n_types; k++) { /* a call of memcpy costs more than two values */
+            to[k] = from[k];
+        }
     }
 
     return n_out;

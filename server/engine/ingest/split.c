@@ -61,30 +61,24 @@ static enum key_kind find_key_kind(struct splitter *s, uint32_t key)
 }
 
 /* Whether a sample counts; otherwise counts the reason. */
-static bool check_sample(const struct hearth_profile *profile, uint32_t sample, bool dangling,
-                         uint64_t *discards)
+HEARTH_ALWAYS_INLINE bool check_sample(const struct hearth_profile *profile, uint32_t sample,
+                                       bool dangling, uint64_t *discards)
 {
-    if (dangling) {
-        discards[HEARTH_DISCARD_DANGLING_SAMPLES]++;
-        return false;
-    }
-
     const int64_t *values = profile->values + (size_t)sample * profile->n_types;
-    int64_t any = 0;
+    int64_t any = 0; /* negative if a value is */
     for (uint32_t k = 0; k < profile->n_types; k++) {
-        if (values[k] < 0) {
-            discards[HEARTH_DISCARD_NEGATIVE_SAMPLES]++;
-            return false;
-        }
         any |= values[k];
     }
 
-    if (any == 0) {
-        discards[HEARTH_DISCARD_ZERO_SAMPLES]++;
-        return false;
+    if (HEARTH_LIKELY(any > 0 && !dangling)) {
+        return true;
     }
 
-    return true;
+    discards[dangling  ? HEARTH_DISCARD_DANGLING_SAMPLES
+             : any < 0 ? HEARTH_DISCARD_NEGATIVE_SAMPLES
+                       : HEARTH_DISCARD_ZERO_SAMPLES]++;
+
+    return false;
 }
 
 /* A label of a sample, as indices of strings. */

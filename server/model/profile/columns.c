@@ -187,6 +187,7 @@ static enum hearth_status encode_bytes(struct encoding *e, struct hearth_err *er
 /* How one column is written in the bit form. */
 struct bit_column {
     enum hearth_value_form form;
+    uint32_t n_above;
     size_t n_bytes;
     struct hearth_run_shape *shapes;
 };
@@ -220,14 +221,14 @@ static struct hearth_run_shape *make_shapes(const struct encoding *e)
 
 /* True if the column is planned in this form, which takes fewer bytes than the plan so far. */
 static bool try_form(const struct hearth_value_list *list, enum hearth_value_form form,
-                     struct hearth_run_shape *shapes, struct bit_column *plan)
+                     uint32_t n_above, struct hearth_run_shape *shapes, struct bit_column *plan)
 {
-    size_t n_bytes = hearth_values_write_bits(list, form, shapes, NULL);
+    size_t n_bytes = hearth_values_write_bits(list, form, n_above, shapes, NULL);
     if (n_bytes == 0 || n_bytes >= plan->n_bytes) {
         return false;
     }
 
-    *plan = (struct bit_column){form, n_bytes, shapes};
+    *plan = (struct bit_column){form, n_above, n_bytes, shapes};
 
     return true;
 }
@@ -251,13 +252,13 @@ static bool plan_values(const struct encoding *e, uint32_t k, struct bit_column 
 
     /* The other form in bits is shorter only if most values are above the base. */
     *plan = (struct bit_column){.n_bytes = SIZE_MAX};
-    bool has_form = try_form(&list, above, shapes, plan);
+    bool has_form = try_form(&list, above, n_above, shapes, plan);
     if (has_form && n_above > list.n / 2) {
         shapes = make_shapes(e);
         if (shapes == NULL) {
             return false;
         }
-        (void)try_form(&list, HEARTH_VALUES_BITS, shapes, plan);
+        (void)try_form(&list, HEARTH_VALUES_BITS, n_above, shapes, plan);
     }
 
     if (!has_form) {
@@ -339,7 +340,8 @@ static enum hearth_status encode_bits(struct encoding *e, const struct bit_plan 
 
         n_bytes = column->form == HEARTH_VALUES_BYTES
                       ? write_value_bytes(e, k, true, out)
-                      : hearth_values_write_bits(&list, column->form, column->shapes, out);
+                      : hearth_values_write_bits(&list, column->form, column->n_above,
+                                                 column->shapes, out);
         made->vals[k] = hearth_str_n((const char *)out, n_bytes);
     }
 

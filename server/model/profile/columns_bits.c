@@ -132,12 +132,12 @@ static void write_flags(struct run_writer *w, const struct hearth_value_list *li
 }
 
 static void write_values_above(struct run_writer *w, const struct hearth_value_list *list,
-                               int64_t base)
+                               int64_t base, uint32_t n_above)
 {
     HEARTH_UNFILLED uint64_t numbers[2 * HEARTH_RUN_NUMBERS];
     uint32_t n_run = 0;
 
-    write_varint(w, hearth_values_count_above(list, base));
+    write_varint(w, n_above);
     write_flags(w, list, base);
 
     /* Which values are above the base is practically random, so there is no branch on it. */
@@ -161,7 +161,7 @@ static void write_values_above(struct run_writer *w, const struct hearth_value_l
 }
 
 size_t hearth_values_write_bits(const struct hearth_value_list *list, enum hearth_value_form form,
-                                struct hearth_run_shape *shapes, uint8_t *out)
+                                uint32_t n_above, struct hearth_run_shape *shapes, uint8_t *out)
 {
     assert(form >= HEARTH_VALUES_BITS);
 
@@ -171,7 +171,7 @@ size_t hearth_values_write_bits(const struct hearth_value_list *list, enum heart
     if (form == HEARTH_VALUES_BITS) {
         write_all_values(&w, list);
     } else {
-        write_values_above(&w, list, form == HEARTH_VALUES_ABOVE_ONE);
+        write_values_above(&w, list, form == HEARTH_VALUES_ABOVE_ONE, n_above);
     }
 
     return end_writing(&w);

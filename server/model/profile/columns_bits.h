@@ -38,9 +38,12 @@ static inline bool hearth_ids_in_bits(struct hearth_str ids)
 /* n > 0 ascending, distinct ids. */
 size_t hearth_ids_write_bits(const uint32_t *ids, uint32_t n, struct hearth_run_shape *shapes,
                              uint8_t *out);
-/* form: one of those after HEARTH_VALUES_MULTIPLE; ABOVE_ONE if no value is 0. */
+/*
+ * form: one of those after HEARTH_VALUES_MULTIPLE; ABOVE_ONE if no value is 0. n_above: the number
+ * of values above the base of these two forms.
+ */
 size_t hearth_values_write_bits(const struct hearth_value_list *list, enum hearth_value_form form,
-                                struct hearth_run_shape *shapes, uint8_t *out);
+                                uint32_t n_above, struct hearth_run_shape *shapes, uint8_t *out);
 
 /* The number of values that are more than `base`. */
 uint32_t hearth_values_count_above(const struct hearth_value_list *list, int64_t base);

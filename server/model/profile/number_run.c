@@ -15,6 +15,13 @@
 #define LANES        UINT64_C(0x0001000100010001) /* one in each lane */
 #define LANE_NUMBERS UINT64_C(0x0003000200010000)
 
+enum {
+    USUAL_BITS = 8,            /* of remainders: those of eight numbers fit into a word */
+    USUAL_QUOTIENT_BYTES = 64, /* of a run; positions and places then fit into 16 bits */
+    /* The last word read may hold 64 ones, and eight lanes are written for each byte. */
+    POSITIONS_ROOM = HEARTH_RUN_NUMBERS + 64 + 8,
+};
+
 static uint64_t swap_on_big_endian(uint64_t word)
 {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -38,16 +45,35 @@ HEARTH_ALWAYS_INLINE uint64_t load_bounded(const uint8_t *at, const uint8_t *end
 
 /* ---- write ---- */
 
+typedef uint64_t two_numbers HEARTH_VECTOR(16);
+
+/* The sum of the numbers shifted by k, two at a time; *ret_any: all of these or-ed together. */
+HEARTH_ALWAYS_INLINE uint64_t sum_shifted(const uint64_t *numbers, uint32_t n, uint32_t k,
+                                          uint64_t *ret_any)
+{
+    two_numbers sum = {0}, any = {0};
+    uint32_t i = 0;
+
+    for (; i + 2 <= n; i += 2) {
+        two_numbers two;
+        memcpy(&two, numbers + i, sizeof two);
+        two >>= k;
+        sum += two;
+        any |= two;
+    }
+
+    uint64_t last = i < n ? numbers[i] >> k : 0;
+    *ret_any = any[0] | any[1] | last;
+
+    return sum[0] + sum[1] + last;
+}
+
 bool hearth_run_measure(const uint64_t *numbers, uint32_t n, struct hearth_run_shape *ret)
 {
     assert(n > 0 && n <= HEARTH_RUN_NUMBERS);
 
-    uint64_t sum = 0, any = 0;
-
-    for (uint32_t i = 0; i < n; i++) {
-        sum += numbers[i];
-        any |= numbers[i];
-    }
+    uint64_t any, unused;
+    uint64_t sum = sum_shifted(numbers, n, 0, &any);
 
     if (any >> HEARTH_RUN_MAX_BITS != 0) {
         return false;
@@ -57,16 +83,15 @@ bool hearth_run_measure(const uint64_t *numbers, uint32_t n, struct hearth_run_s
      * With k bits for the mean, quotients are at most two on average, so the run is bounded. One
      * bit less is often better: it saves n bits of remainders.
      */
-    uint64_t mean = sum / n, quotients = 0, longer = 0;
-    uint32_t k = mean > 1 ? 63 - (uint32_t)__builtin_clzll(mean) : 0, fewer = k > 0 ? k - 1 : 0;
-    for (uint32_t i = 0; i < n; i++) {
-        quotients += numbers[i] >> k;
-        longer += numbers[i] >> fewer;
-    }
-
-    if (longer < quotients + n) {
-        k = fewer;
-        quotients = longer;
+    uint64_t mean = sum / n;
+    uint32_t k = mean > 1 ? 63 - (uint32_t)__builtin_clzll(mean) : 0;
+    uint64_t quotients = sum_shifted(numbers, n, k, &unused);
+    if (k > 0) {
+        uint64_t longer = sum_shifted(numbers, n, k - 1, &unused);
+        if (longer < quotients + n) {
+            k--;
+            quotients = longer;
+        }
     }
 
     size_t remainders = ((size_t)n * k + 7) / 8;
@@ -76,6 +101,12 @@ bool hearth_run_measure(const uint64_t *numbers, uint32_t n, struct hearth_run_s
     };
 
     return true;
+}
+
+static void store_word(uint8_t *out, uint64_t word)
+{
+    word = swap_on_big_endian(word);
+    memcpy(out, &word, sizeof word);
 }
 
 /* Bits that are being written: n_bits of them, less than 8, are not in `out` yet. */
@@ -89,45 +120,76 @@ struct bit_writer {
 HEARTH_ALWAYS_INLINE void write_bits(struct bit_writer *w, uint64_t bits, uint32_t n)
 {
     w->bits |= bits << w->n_bits;
-    uint64_t little = swap_on_big_endian(w->bits);
-    memcpy(w->out, &little, sizeof little);
+    store_word(w->out, w->bits);
     w->n_bits += n;
     w->out += w->n_bits / 8;
     w->bits >>= w->n_bits & 56;
     w->n_bits &= 7;
 }
 
-static void end_byte(struct bit_writer *w)
+static uint8_t *end_byte(const struct bit_writer *w)
 {
-    w->out += w->n_bits > 0;
-    w->bits = 0;
-    w->n_bits = 0;
+    return w->out + (w->n_bits > 0);
+}
+
+/* Write the remainders of k > 0 bits; returns their end. */
+static uint8_t *write_remainders(uint8_t *out, const uint64_t *numbers, uint32_t n, uint32_t k)
+{
+    uint64_t mask = (UINT64_C(1) << k) - 1;
+    uint32_t i = 0;
+
+    /* Those of eight numbers are k bytes. */
+    for (; k <= USUAL_BITS && i + 8 <= n; i += 8) {
+        uint64_t word = 0;
+        for (uint32_t j = 8; j > 0; j--) {
+            word = word << k | (numbers[i + j - 1] & mask);
+        }
+        store_word(out, word);
+        out += k;
+    }
+
+    struct bit_writer w = {.out = out};
+    for (; i < n; i++) {
+        write_bits(&w, numbers[i] & mask, k);
+    }
+
+    return end_byte(&w);
+}
+
+/*
+ * Write the quotients; returns their end. A word is full after some twenty of them, so the branch
+ * on that is seldom mispredicted, and the next quotient need not wait for the word to be shifted.
+ */
+static uint8_t *write_quotients(uint8_t *out, const uint64_t *numbers, uint32_t n, uint32_t k)
+{
+    uint64_t word = 0, place = 0; /* in the word */
+
+    for (uint32_t i = 0; i < n; i++) {
+        place += numbers[i] >> k;
+        while (HEARTH_UNLIKELY(place >= 64)) {
+            store_word(out, word);
+            out += 8;
+            word = 0;
+            place -= 64;
+        }
+        word |= UINT64_C(1) << place++;
+    }
+
+    store_word(out, word);
+
+    return out + (place + 7) / 8;
 }
 
 uint8_t *hearth_run_write(uint8_t *out, const uint64_t *numbers, uint32_t n, uint32_t k)
 {
     assert(n > 0 && n <= HEARTH_RUN_NUMBERS && k <= HEARTH_RUN_MAX_BITS);
 
-    struct bit_writer w = {.out = out};
-    uint64_t mask = (UINT64_C(1) << k) - 1;
-
-    *w.out++ = (uint8_t)k;
-    for (uint32_t i = 0; i < n && k > 0; i++) {
-        write_bits(&w, numbers[i] & mask, k);
+    *out++ = (uint8_t)k;
+    if (k > 0) {
+        out = write_remainders(out, numbers, n, k);
     }
 
-    end_byte(&w);
-    for (uint32_t i = 0; i < n; i++) {
-        uint64_t quotient = numbers[i] >> k;
-        for (; quotient >= 56; quotient -= 56) {
-            write_bits(&w, 0, 56);
-        }
-        write_bits(&w, UINT64_C(1) << quotient, (uint32_t)quotient + 1);
-    }
-
-    end_byte(&w);
-
-    return w.out;
+    return write_quotients(out, numbers, n, k);
 }
 
 /* ---- the parts of a run ---- */
@@ -185,13 +247,6 @@ typedef uint64_t eight_numbers HEARTH_VECTOR(64);
 
 static const eight_lanes g_positions[256] = {POSITIONS_64(0), POSITIONS_64(64), POSITIONS_64(128),
                                              POSITIONS_64(192)};
-
-enum {
-    USUAL_BITS = 8,            /* of remainders: those of eight numbers fit into a word */
-    USUAL_QUOTIENT_BYTES = 64, /* of a run; positions and places then fit into 16 bits */
-    /* The last word read may hold 64 ones, and eight lanes are written for each byte. */
-    POSITIONS_ROOM = HEARTH_RUN_NUMBERS + 64 + 8,
-};
 
 /*
  * Write the positions of the ones of one byte of `word`. `ones` has the number of ones in each byte
