@@ -119,6 +119,15 @@ enum hearth_status hearth_stacktree_min_total(const struct hearth_stacktree *tre
                                               struct hearth_err *err);
 
 /*
+ * Truncate a sealed tree: it is then sealed and is_cut, and answers for max_nodes are the same as
+ * before. A tree in which nothing is folded for max_nodes stays whole. Node numbers change.
+ * NO_MEMORY: the tree is then unusable.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_stacktree_cut(struct hearth_stacktree *tree, int64_t max_nodes,
+                                        struct hearth_err *err);
+
+/*
  * The max_nodes-th largest of n totals (1 <= max_nodes <= n), all of them >= 0. The array is
  * reordered.
  */

@@ -279,12 +279,10 @@ enum hearth_status hearth_stacktree_seal(struct hearth_stacktree *tree, struct h
     return HEARTH_OK;
 }
 
-/* No value is negative, so a total is 0 if all selfs below are. */
-enum hearth_status hearth_stacktree_prune(struct hearth_stacktree *tree, struct hearth_err *err)
+/* Remove the nodes of a sealed tree whose total is below `least`, which is at least 1. */
+static enum hearth_status keep_large_nodes(struct hearth_stacktree *tree, int64_t least,
+                                           struct hearth_err *err)
 {
-    assert(tree != NULL);
-
-    HEARTH_TRY(hearth_stacktree_seal(tree, err));
     HEARTH_CLEANUP(hearth_mem_freep)
     uint32_t *new_number = hearth_mem_calloc(tree->n_nodes, sizeof *new_number);
     if (new_number == NULL) {
@@ -296,7 +294,7 @@ enum hearth_status hearth_stacktree_prune(struct hearth_stacktree *tree, struct 
     uint32_t n = 1;
     nodes[0].first_child = HEARTH_NO_NODE;
     for (size_t i = 1; i < tree->n_nodes; i++) {
-        if (nodes[i].total == 0) {
+        if (nodes[i].total < least) {
             continue;
         }
 
@@ -314,6 +312,67 @@ enum hearth_status hearth_stacktree_prune(struct hearth_stacktree *tree, struct 
     /* The map is rebuilt at the next look-up of a child. */
     hearth_idmap_reset(&tree->child_ids);
     tree->n_mapped = 0;
+
+    return HEARTH_OK;
+}
+
+/* No value is negative, so a total is 0 if all selfs below are. */
+enum hearth_status hearth_stacktree_prune(struct hearth_stacktree *tree, struct hearth_err *err)
+{
+    assert(tree != NULL);
+
+    HEARTH_TRY(hearth_stacktree_seal(tree, err));
+    return keep_large_nodes(tree, 1, err);
+}
+
+/* Add a child "other" to each node, with the part of its total that its self and children lack. */
+static enum hearth_status add_other_nodes(struct hearth_stacktree *tree, struct hearth_err *err)
+{
+    uint32_t other = hearth_stacktree_name(tree, HEARTH_STR("other"));
+    uint32_t n = (uint32_t)tree->n_nodes;
+    if (other == HEARTH_IDMAP_NONE) {
+        return HEARTH_FAIL_ARENA(err, tree->arena);
+    }
+
+    /* Children follow their parents: a total is whole until its node is passed. */
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t total = tree->nodes[i].total;
+        tree->nodes[i].total -= tree->nodes[i].self;
+        if (i > 0) {
+            tree->nodes[tree->nodes[i].parent].total -= total;
+        }
+    }
+
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t rest = tree->nodes[i].total;
+        uint32_t node = rest == 0 ? 0 : hearth_stacktree_append(tree, i, other);
+        if (node == HEARTH_NO_NODE) {
+            return HEARTH_FAIL_ARENA(err, tree->arena);
+        }
+        if (rest != 0) {
+            tree->nodes[node].self = rest;
+        }
+    }
+
+    return hearth_stacktree_seal(tree, err);
+}
+
+enum hearth_status hearth_stacktree_cut(struct hearth_stacktree *tree, int64_t max_nodes,
+                                        struct hearth_err *err)
+{
+    assert(tree != NULL);
+
+    int64_t bound;
+    HEARTH_TRY(hearth_stacktree_min_total(tree, max_nodes, &bound, err));
+    if (bound <= 1) {
+        return HEARTH_OK;
+    }
+
+    size_t n_all = tree->n_nodes;
+    HEARTH_TRY(keep_large_nodes(tree, bound, err));
+    HEARTH_TRY(add_other_nodes(tree, err));
+    tree->is_cut = true;
+    tree->n_left_out = n_all - tree->n_nodes; /* each "other" stands for a node at least */
 
     return HEARTH_OK;
 }
