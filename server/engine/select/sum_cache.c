@@ -67,6 +67,11 @@ bool hearth_sum_cache_is_on(const struct hearth_sum_cache *cache)
     return cache->limit_bytes > 0;
 }
 
+size_t hearth_sum_cache_largest(const struct hearth_sum_cache *cache)
+{
+    return cache->limit_bytes / LARGEST_PART;
+}
+
 /* ---- under the lock ---- */
 
 static struct entry **find_entry(struct hearth_sum_cache *cache, struct hearth_hash128 key)
@@ -109,8 +114,8 @@ static struct entry *remove_oldest(struct hearth_sum_cache *cache)
 
 /* ---- ---- */
 
-const struct hearth_cached_sums *hearth_sum_cache_find(struct hearth_sum_cache *cache,
-                                                       struct hearth_hash128 key)
+/* Finds an entry and makes the caller a user of it. NULL: the cache lacks the key. */
+static struct entry *use_entry(struct hearth_sum_cache *cache, struct hearth_hash128 key)
 {
     hearth_mutex_lock(&cache->lock);
     struct entry *entry = *find_entry(cache, key);
@@ -121,9 +126,29 @@ const struct hearth_cached_sums *hearth_sum_cache_find(struct hearth_sum_cache *
     }
     hearth_mutex_unlock(&cache->lock);
 
+    return entry;
+}
+
+const struct hearth_cached_sums *hearth_sum_cache_find(struct hearth_sum_cache *cache,
+                                                       struct hearth_hash128 key)
+{
+    struct entry *entry = use_entry(cache, key);
+
     hearth_metric_add_label(HEARTH_M_QUERY_CACHE, hearth_str_c(entry != NULL ? "found" : "missing"),
                             1);
     return entry != NULL ? &entry->sums : NULL;
+}
+
+const struct hearth_cached_sums *hearth_sum_cache_find_bytes(struct hearth_sum_cache *cache,
+                                                             struct hearth_hash128 key)
+{
+    struct entry *entry = use_entry(cache, key);
+    if (entry == NULL) {
+        return NULL;
+    }
+
+    hearth_metric_add_label(HEARTH_M_QUERY_CACHE, HEARTH_STR("tree"), 1);
+    return &entry->sums;
 }
 
 void hearth_sum_cache_release(struct hearth_sum_cache *cache, const struct hearth_cached_sums *sums)
@@ -142,25 +167,32 @@ void hearth_sum_cache_release(struct hearth_sum_cache *cache, const struct heart
 
 /* Makes an entry of its own memory. NULL: it is too large, or memory was refused. */
 static struct entry *make_entry(const struct hearth_sum_cache *cache, struct hearth_hash128 key,
-                                const struct hearth_read_row *rows, size_t n_rows)
+                                const struct hearth_read_row *rows, size_t n_rows,
+                                struct hearth_str kept)
 {
-    size_t n_bytes = sizeof(struct entry) + n_rows * sizeof rows[0];
+    size_t n_bytes = sizeof(struct entry) + n_rows * sizeof rows[0] + kept.n;
     for (size_t i = 0; i < n_rows; i++) {
         n_bytes += rows[i].ids.n + rows[i].val.n;
     }
 
     struct entry *entry =
-        n_bytes <= cache->limit_bytes / LARGEST_PART ? hearth_mem_alloc(n_bytes) : NULL;
+        n_bytes <= hearth_sum_cache_largest(cache) ? hearth_mem_alloc(n_bytes) : NULL;
     if (entry == NULL) {
         return NULL;
     }
 
     *entry = (struct entry){.key = key, .n_bytes = n_bytes, .is_listed = true};
-    memcpy(entry->rows, rows, n_rows * sizeof rows[0]);
-    entry->sums = (struct hearth_cached_sums){entry->rows, n_rows};
+    char *bytes = (char *)(entry->rows + n_rows);
+    if (n_rows > 0) {
+        memcpy(entry->rows, rows, n_rows * sizeof rows[0]);
+    }
+    if (kept.n > 0) {
+        memcpy(bytes, kept.p, kept.n);
+    }
+    entry->sums = (struct hearth_cached_sums){entry->rows, n_rows, hearth_str_n(bytes, kept.n)};
+    bytes += kept.n;
 
     /* Point the copied rows to copied bytes. */
-    char *bytes = (char *)(entry->rows + n_rows);
     for (size_t i = 0; i < n_rows; i++) {
         struct hearth_str *texts[2] = {&entry->rows[i].ids, &entry->rows[i].val};
         for (size_t k = 0; k < 2; k++) {
@@ -173,16 +205,15 @@ static struct entry *make_entry(const struct hearth_sum_cache *cache, struct hea
     return entry;
 }
 
-void hearth_sum_cache_add(struct hearth_sum_cache *cache, struct hearth_hash128 key,
-                          const struct hearth_read_row *rows, size_t n_rows)
+/* Enters an entry, and frees those that it replaces or that make way. NULL: does nothing. */
+static void enter_entry(struct hearth_sum_cache *cache, struct entry *entry)
 {
-    assert(n_rows == 0 || rows != NULL);
-
-    struct entry *entry = make_entry(cache, key, rows, n_rows), *unused = NULL;
     if (entry == NULL) {
         return;
     }
 
+    struct hearth_hash128 key = entry->key;
+    struct entry *unused = NULL;
     hearth_mutex_lock(&cache->lock);
     struct entry **at = find_entry(cache, key);
     if (*at != NULL) {
@@ -210,4 +241,18 @@ void hearth_sum_cache_add(struct hearth_sum_cache *cache, struct hearth_hash128 
         hearth_mem_free(unused);
         unused = next;
     }
+}
+
+void hearth_sum_cache_add(struct hearth_sum_cache *cache, struct hearth_hash128 key,
+                          const struct hearth_read_row *rows, size_t n_rows)
+{
+    assert(n_rows == 0 || rows != NULL);
+
+    enter_entry(cache, make_entry(cache, key, rows, n_rows, HEARTH_STR("")));
+}
+
+void hearth_sum_cache_add_bytes(struct hearth_sum_cache *cache, struct hearth_hash128 key,
+                                struct hearth_str bytes)
+{
+    enter_entry(cache, make_entry(cache, key, NULL, 0, bytes));
 }

@@ -75,6 +75,37 @@ static void what_was_added_is_found_until_others_need_its_memory(void **state)
     hearth_sum_cache_free(cache);
 }
 
+static void bytes_are_kept_like_rows_and_bounded_with_them(void **state)
+{
+    (void)state;
+    struct hearth_sum_cache *cache = hearth_sum_cache_new((size_t)20 * ROW_BYTES);
+    char bytes[20 * ROW_BYTES / 8];
+
+    /* An entry may have an eighth of the memory, its head included. */
+    memset(bytes, 'b', sizeof bytes);
+    assert_int_equal(hearth_sum_cache_largest(cache), sizeof bytes);
+    hearth_sum_cache_add_bytes(cache, key_of(1), hearth_str_n(bytes, sizeof bytes));
+    assert_null(hearth_sum_cache_find_bytes(cache, key_of(1)));
+
+    hearth_sum_cache_add_bytes(cache, key_of(1), hearth_str_n(bytes, ROW_BYTES));
+    assert_null(hearth_sum_cache_find_bytes(cache, key_of(2)));
+    const struct hearth_cached_sums *held = hearth_sum_cache_find_bytes(cache, key_of(1));
+    assert_non_null(held);
+    assert_int_equal(held->n_rows, 0);
+    assert_int_equal((uintptr_t)held->bytes.p % 8, 0);
+
+    /* Rows make it leave its place, and its user still has it. */
+    for (uint64_t number = 3; number <= 60; number++) {
+        add(cache, number);
+    }
+    assert_null(hearth_sum_cache_find_bytes(cache, key_of(1)));
+    assert_int_equal(held->bytes.n, ROW_BYTES);
+    assert_memory_equal(held->bytes.p, bytes, ROW_BYTES);
+    hearth_sum_cache_release(cache, held);
+
+    hearth_sum_cache_free(cache);
+}
+
 static void an_entry_in_use_outlives_its_place_in_the_cache(void **state)
 {
     (void)state;
@@ -171,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_added_is_found_until_others_need_its_memory),
+        cmocka_unit_test(bytes_are_kept_like_rows_and_bounded_with_them),
         cmocka_unit_test(an_entry_in_use_outlives_its_place_in_the_cache),
         cmocka_unit_test(what_is_large_beside_the_limit_is_not_kept),
         cmocka_unit_test(the_second_of_two_equal_entries_is_dropped),
