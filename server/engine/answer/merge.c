@@ -7,16 +7,30 @@
 
 #include <assert.h>
 
+struct merge_read {
+    struct hearth_sums *sums;
+    hearth_sums_known_fn *known; /* may be NULL */
+    void *known_context;
+};
+
 static enum hearth_status add_merge_row(void *context, const struct hearth_read_row *row,
                                         struct hearth_err *err)
 {
+    const struct merge_read *read = context;
     size_t dict;
-    return hearth_sums_add_row(context, row, &dict, err);
+    return hearth_sums_add_row(read->sums, row, &dict, err);
 }
 
 static void reset_sums(void *context)
 {
-    hearth_sums_forget(context);
+    const struct merge_read *read = context;
+    hearth_sums_forget(read->sums);
+}
+
+static bool ask_if_known(void *context, struct hearth_hash128 key)
+{
+    const struct merge_read *read = context;
+    return read->known(read->known_context, key);
 }
 
 enum hearth_status hearth_merge_select(const struct hearth_query *query,
@@ -46,11 +60,12 @@ enum hearth_status hearth_merge_select(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
-/* Reads the selection of a merge into sums. */
+/* Reads the selection of a merge into read->sums. */
 static enum hearth_status read_merge(const struct hearth_query *query,
-                                     const struct hearth_merge_spec *spec, struct hearth_sums *sums,
+                                     const struct hearth_merge_spec *spec, struct merge_read *read,
                                      struct hearth_err *err)
 {
+    struct hearth_sums *sums = read->sums;
     struct hearth_selection selection;
 
     HEARTH_TRY(hearth_merge_select(query, spec, &selection, err));
@@ -59,8 +74,11 @@ static enum hearth_status read_merge(const struct hearth_query *query,
         return hearth_mean_sum(query, &selection, sums, err);
     }
 
-    const struct hearth_reader reader = {
-        .reset = reset_sums, .row = add_merge_row, .context = sums, .sums = true};
+    const struct hearth_reader reader = {.reset = reset_sums,
+                                         .row = add_merge_row,
+                                         .context = read,
+                                         .sums = true,
+                                         .known = read->known == NULL ? NULL : ask_if_known};
     return hearth_selection_read(query, &selection, &reader, err);
 }
 
@@ -68,8 +86,17 @@ enum hearth_status hearth_query_sum(const struct hearth_query *query,
                                     const struct hearth_merge_spec *spec, struct hearth_sums *sums,
                                     struct hearth_err *err)
 {
+    return hearth_query_sum_unless_known(query, spec, NULL, NULL, sums, err);
+}
+
+enum hearth_status hearth_query_sum_unless_known(const struct hearth_query *query,
+                                                 const struct hearth_merge_spec *spec,
+                                                 hearth_sums_known_fn *known, void *context,
+                                                 struct hearth_sums *sums, struct hearth_err *err)
+{
     assert(query != NULL && spec != NULL);
 
+    struct merge_read read = {.sums = sums, .known = known, .known_context = context};
     struct hearth_thread_filter threads;
 
     hearth_sums_init(sums, query, NULL);
@@ -77,7 +104,7 @@ enum hearth_status hearth_query_sum(const struct hearth_query *query,
     enum hearth_status status =
         hearth_thread_filter_init(&threads, &spec->stacks, query->call.arena, err);
     if (status == HEARTH_OK) {
-        status = read_merge(query, spec, sums, err);
+        status = read_merge(query, spec, &read, err);
     }
 
     sums->threads = NULL;

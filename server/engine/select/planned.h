@@ -80,6 +80,7 @@ struct hearth_reader {
     hearth_read_totals_fn *totals; /* of packed totals; NULL: `total` gets them one by one */
     void *context;
     bool sums; /* only the sum of each dictionary matters: rows of blocks may come added up */
+    hearth_sums_known_fn *known; /* with `sums`; NULL: the reader gets all sums */
 };
 
 /*

@@ -115,6 +115,18 @@ enum hearth_status hearth_query_sum(const struct hearth_query *query,
                                     const struct hearth_merge_spec *spec, struct hearth_sums *sums,
                                     struct hearth_err *err);
 
+/*
+ * Called before sums that are all in the cache are added up, with a key of all that they depend on
+ * (sum_cache.h). True: the caller knows what they come to, and gets none of them.
+ */
+typedef bool hearth_sums_known_fn(void *context, struct hearth_hash128 key);
+/* As hearth_query_sum; `known` is called at most once. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_sum_unless_known(const struct hearth_query *query,
+                                                 const struct hearth_merge_spec *spec,
+                                                 hearth_sums_known_fn *known, void *context,
+                                                 struct hearth_sums *sums, struct hearth_err *err);
+
 /* Receives the sums of a dictionary; both are borrowed. */
 typedef enum hearth_status hearth_dict_sums_fn(void *context, const struct hearth_dict *dict,
                                                const struct hearth_dict_sums *sums,

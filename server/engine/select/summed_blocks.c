@@ -281,6 +281,7 @@ enum hearth_status hearth_summed_blocks_row(struct hearth_summed_blocks *sums,
     size_t dict;
 
     *ret_added = slot != NULL && !slot->is_open;
+    sums->n_others += *ret_added ? 0 : 1;
     return !*ret_added ? HEARTH_OK : hearth_sums_add_row(&slot->sums, row, &dict, err);
 }
 
@@ -350,6 +351,21 @@ static enum hearth_status finish_slot(struct hearth_summed_blocks *sums,
     return read_rows(reader, &made, err);
 }
 
+/* Whether all sums were in the cache, and nothing else was read; then makes their key. */
+static bool make_whole_key(const struct hearth_summed_blocks *sums, struct hearth_hash128 *ret)
+{
+    *ret = (struct hearth_hash128){0};
+    for (size_t i = 0; i < sums->n_slots; i++) {
+        if (sums->slots[i].is_open || sums->slots[i].cached == NULL) {
+            return false;
+        }
+        ret->lo += sums->slots[i].key.lo;
+        ret->hi += sums->slots[i].key.hi;
+    }
+
+    return sums->n_others == 0;
+}
+
 enum hearth_status hearth_summed_blocks_finish(struct hearth_summed_blocks *sums,
                                                const struct hearth_reader *reader,
                                                struct hearth_err *err)
@@ -357,6 +373,12 @@ enum hearth_status hearth_summed_blocks_finish(struct hearth_summed_blocks *sums
     assert(sums != NULL && reader != NULL);
 
     if (sums->n_slots == 0) {
+        return HEARTH_OK;
+    }
+
+    struct hearth_hash128 key;
+    if (reader->known != NULL && make_whole_key(sums, &key) &&
+        reader->known(reader->context, key)) {
         return HEARTH_OK;
     }
 

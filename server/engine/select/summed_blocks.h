@@ -27,6 +27,7 @@ struct hearth_summed_blocks {
     struct hearth_sums empty;       /* what the sums of a slot begin as */
     struct hearth_idmap by_service; /* service and source -> index of slots */
     size_t last;                    /* slot of the latest row */
+    size_t n_others;                /* rows that are not summed here */
 };
 
 /*
@@ -50,8 +51,8 @@ enum hearth_status hearth_summed_blocks_row(struct hearth_summed_blocks *sums,
                                             struct hearth_err *err);
 
 /*
- * Call it when the whole plan has been read: gives all sums to the reader. Errors: those of the
- * reader; NO_MEMORY; OUT_OF_RANGE.
+ * Call it when the whole plan has been read: gives all sums to the reader, unless it knows what
+ * they come to (hearth_sums_known_fn). Errors: those of the reader; NO_MEMORY; OUT_OF_RANGE.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_summed_blocks_finish(struct hearth_summed_blocks *sums,
