@@ -173,6 +173,9 @@ class OneAnswer(unittest.TestCase):
     def sums_found(self, server):
         return prometheus.value(server.metrics(), "hearth_query_cache_total", outcome="found")
 
+    def trees_found(self, server):
+        return prometheus.value(server.metrics(), "hearth_query_cache_total", outcome="tree")
+
     def test_the_same_questions_have_the_same_answers_in_every_state(self):
         data = self.data
         raw = Server("--builder=false", database_url=self.url)
@@ -205,6 +208,9 @@ class OneAnswer(unittest.TestCase):
         found = self.sums_found(server)
         self.check(server, "rolled up, with sums in memory")
         self.assertGreater(self.sums_found(server), found + QUESTIONS // 3)
+        trees = self.trees_found(server)
+        self.check(server, "rolled up, with trees in memory")
+        self.assertGreater(self.trees_found(server), trees)
 
         stop = threading.Event()
         rebuilds = []

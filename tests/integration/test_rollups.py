@@ -259,6 +259,43 @@ class Rollups(unittest.TestCase):
         self.assertGreater(n_other, 0)
         self.assertLess(n_other, n_first)
 
+    def test_6_the_tree_of_a_repeated_flame_graph_is_kept_until_others_are_added(self):
+        start, end = self.begin + HOUR + 11 * 60_000, self.end - HOUR - 13 * 60_000
+        selector = '{service_name="api", pod=~"pod-[012]"}'
+
+        def ask(max_nodes):
+            """The answer with its notes, and how many trees were found for it."""
+            before = self.trees_found()
+            fields = [(1, SAMPLES), (2, selector), (3, start), (4, end), (5, max_nodes)]
+            answer, headers = self.server.grpc_bytes(QUERIER + "SelectMergeStacktraces", wire.encode(fields))
+            return (answer, headers.get("hearth-note")), self.trees_found() - before
+
+        # The first query keeps the sums, the second one the tree; another length is another tree.
+        whole, n_found = ask(1000)
+        self.assertEqual(n_found, 0)
+        self.assertEqual([ask(1000) for _ in range(3)], [(whole, 0), (whole, 1), (whole, 1)])
+        short, n_found = ask(4)
+        self.assertEqual(n_found, 0)
+        self.assertNotEqual(short, whole)
+        self.assertIn("folded", str(short[1]))
+        self.assertEqual([ask(4) for _ in range(2)], [(short, 1)] * 2)
+
+        # A late profile counts at once, and after it has been folded into the blocks.
+        total = self.server.flamegraph(SAMPLES, selector, start, end).total
+        self.server.push(
+            cpu_profile(self.draw, start + HOUR), {"__name__": "process_cpu", "service_name": "api", "pod": "pod-1"}
+        )
+        late = self.server.flamegraph(SAMPLES, selector, start, end).total
+        self.assertGreater(late, total)
+        answer, n_found = ask(1000)
+        self.assertEqual(n_found, 0)
+        self.restart(*BUILD)
+        eventually(lambda: self.built("profile_late") == 0, 60, 0.2, "folding of a late profile")
+        self.assertEqual([ask(1000)[0] for _ in range(4)], [answer] * 4)
+
+    def trees_found(self):
+        return sum(value for (_, labels), value in self.samples("hearth_query_cache_total") if labels == (("outcome", "tree"),))
+
 
 def metric_lines(server):
     """(name, ((label, value), ..), value) of /metrics."""

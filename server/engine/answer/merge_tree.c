@@ -11,6 +11,7 @@
 
 #include "answer/go_repair.h"
 #include "answer/merge_nodes.h"
+#include "select/kept_tree.h"
 #include "select/row_mask.h"
 #include "select/stack_filter.h"
 
@@ -127,21 +128,22 @@ enum hearth_status hearth_tree_merge_finish(struct hearth_tree_merge *merge,
     return repair ? hearth_go_repair(merge, &spec->stacks, tree, err) : HEARTH_OK;
 }
 
-/*
- * Resolves the tenant's setting of Go's stacks, and finds how deep cut stacks are; 0: nothing is
- * repaired.
- */
-static enum hearth_status resolve_go_stacks(const struct hearth_query *query,
-                                            struct hearth_merge_spec *spec,
-                                            uint32_t *ret_max_frames, struct hearth_err *err)
+/* Resolves the tenant's setting of Go's stacks. */
+static void resolve_go_stacks(const struct hearth_query *query, struct hearth_merge_spec *spec)
 {
-    struct hearth_profile_type type;
     struct hearth_limits limits;
 
     if (spec->go_stacks == HEARTH_GO_OF_TENANT) {
         hearth_call_limits(&query->call, &limits);
         spec->go_stacks = limits.repair_go_stacks ? HEARTH_GO_REPAIRED : HEARTH_GO_STORED;
     }
+}
+
+/* Finds how deep stacks are that Go may have cut; 0: they are shown as they are stored. */
+static enum hearth_status find_max_go_frames(const struct hearth_merge_spec *spec,
+                                             uint32_t *ret_max_frames, struct hearth_err *err)
+{
+    struct hearth_profile_type type;
 
     if (spec->go_stacks == HEARTH_GO_REPAIRED) {
         HEARTH_TRY(hearth_profile_type_parse(spec->profile_type, &type, err));
@@ -152,13 +154,13 @@ static enum hearth_status resolve_go_stacks(const struct hearth_query *query,
 }
 
 static void note_joined_stacks(const struct hearth_query *query,
-                               const struct hearth_tree_merge *merge)
+                               const struct hearth_joined_stacks *joined)
 {
-    if (merge->n_joined > 0) {
+    if (joined->n > 0) {
         hearth_call_note(&query->call,
                          "%zu stack traces that Go's runtime cut, %lld in all, are joined to their "
                          "missing frames, found in other stacks (repair-go-stacks, go_stacks)",
-                         merge->n_joined, (long long)merge->joined_value);
+                         joined->n, (long long)joined->value);
     }
 }
 
@@ -201,19 +203,17 @@ static enum hearth_status add_visited_sums(void *context, const struct hearth_di
     return hearth_tree_merge_add(context, dict, sums, err);
 }
 
-enum hearth_status hearth_sums_tree(const struct hearth_query *query,
+/* Makes a sealed tree of sums, which it releases; spec->go_stacks is resolved. */
+static enum hearth_status make_tree(const struct hearth_query *query,
                                     const struct hearth_merge_spec *spec, struct hearth_sums *sums,
                                     int64_t max_nodes, struct hearth_stacktree *tree,
-                                    struct hearth_err *err)
+                                    struct hearth_joined_stacks *ret_joined, struct hearth_err *err)
 {
-    assert(query != NULL && spec != NULL && sums != NULL && tree != NULL);
-
     struct hearth_arena scratch;
     struct hearth_tree_merge merge;
     hearth_arena_init_like(&scratch, query->call.arena);
     hearth_tree_merge_init(&merge, &scratch);
-    struct hearth_merge_spec how = *spec;
-    enum hearth_status status = resolve_go_stacks(query, &how, &merge.go_max_frames, err);
+    enum hearth_status status = find_max_go_frames(spec, &merge.go_max_frames, err);
     if (status == HEARTH_OK) {
         status = hearth_sums_visit(query, &spec->stacks, sums, add_visited_sums, &merge, err);
     }
@@ -221,13 +221,45 @@ enum hearth_status hearth_sums_tree(const struct hearth_query *query,
     /* The sums are not needed for the nodes of the tree. */
     hearth_sums_release(sums);
     if (status == HEARTH_OK) {
-        status = hearth_tree_merge_finish(&merge, &how, max_nodes, tree, err);
-        note_joined_stacks(query, &merge);
+        status = hearth_tree_merge_finish(&merge, spec, max_nodes, tree, err);
+        *ret_joined = (struct hearth_joined_stacks){merge.n_joined, merge.joined_value};
     }
 
     hearth_tree_merge_release(&merge);
     hearth_arena_release(&scratch);
     return status == HEARTH_OK ? hearth_stacktree_seal(tree, err) : status;
+}
+
+enum hearth_status hearth_sums_tree(const struct hearth_query *query,
+                                    const struct hearth_merge_spec *spec, struct hearth_sums *sums,
+                                    int64_t max_nodes, struct hearth_stacktree *tree,
+                                    struct hearth_err *err)
+{
+    assert(query != NULL && spec != NULL && sums != NULL && tree != NULL);
+
+    struct hearth_joined_stacks joined = {0};
+    struct hearth_merge_spec how = *spec;
+    resolve_go_stacks(query, &how);
+    enum hearth_status status = make_tree(query, &how, sums, max_nodes, tree, &joined, err);
+    note_joined_stacks(query, &joined);
+    return status;
+}
+
+/* Makes the tree of a query from its sums, and keeps it for the next query if it may be kept. */
+static enum hearth_status
+make_and_keep_tree(const struct hearth_query *query, const struct hearth_merge_spec *spec,
+                   struct hearth_sums *sums, int64_t max_nodes, const struct hearth_kept_tree *kept,
+                   struct hearth_stacktree *tree, struct hearth_joined_stacks *ret_joined,
+                   struct hearth_err *err)
+{
+    HEARTH_TRY(make_tree(query, spec, sums, max_nodes, tree, ret_joined, err));
+    if (!kept->has_key) {
+        return HEARTH_OK;
+    }
+
+    HEARTH_TRY(hearth_stacktree_cut(tree, max_nodes, err));
+    hearth_kept_tree_add(kept, tree, ret_joined);
+    return HEARTH_OK;
 }
 
 enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
@@ -237,13 +269,23 @@ enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
 {
     assert(query != NULL && spec != NULL && tree != NULL);
 
+    struct hearth_kept_tree kept;
     struct hearth_sums sums;
-    enum hearth_status status = hearth_query_sum(query, spec, &sums, err);
+    struct hearth_joined_stacks joined = {0};
+    struct hearth_merge_spec how = *spec;
+    resolve_go_stacks(query, &how);
+    hearth_kept_tree_init(&kept, query, &how, max_nodes);
+    enum hearth_status status =
+        hearth_query_sum_unless_known(query, &how, hearth_kept_tree_find, &kept, &sums, err);
     if (status == HEARTH_OK) {
-        status = hearth_sums_tree(query, spec, &sums, max_nodes, tree, err);
+        status = kept.found != NULL
+                     ? hearth_kept_tree_read(&kept, tree, &joined, err)
+                     : make_and_keep_tree(query, &how, &sums, max_nodes, &kept, tree, &joined, err);
+        note_joined_stacks(query, &joined);
     }
 
     hearth_sums_release(&sums);
+    hearth_kept_tree_release(&kept);
     return status;
 }
 
