@@ -479,6 +479,10 @@ static enum hearth_status take_read_total(void *context, const PGresult *result,
     /* Totals of an hour. */
     int64_t who = hearth_pg_i64(result, 0, FIELD_WHO);
     bool identity = read->statement.field_no >= 0;
+    if (!hearth_branch_wants(read->branch, (int32_t)(identity ? who >> 32 : who))) {
+        return HEARTH_OK; /* a range of ids has others, too */
+    }
+
     read->service_id = hearth_pg_i32(result, 0, FIELD_SERVICE);
     read->series_id = (int32_t)(identity ? who >> 32 : who);
     read->n_rows++;
@@ -579,6 +583,19 @@ static enum hearth_status read_services(struct read *read, struct hearth_err *er
     return hearth_store_read_with_pg(&reader, err);
 }
 
+static enum hearth_status make_statement(struct read *read, enum read_kind kind,
+                                         struct hearth_err *err)
+{
+    bool is_distributed = hearth_layout_is_distributed(read->scope->store);
+    int64_t *leaf_bytes = NULL;
+    if (kind == READ_TOTALS && !is_distributed) {
+        HEARTH_TRY(hearth_read_leaf_bytes(read->scope, read->plan, &read->arena, &leaf_bytes, err));
+    }
+
+    return hearth_read_statement_make(&read->statement, kind, read->plan, is_distributed,
+                                      leaf_bytes, &read->arena, err);
+}
+
 static enum hearth_status run_read(struct read *read, enum read_kind kind, struct hearth_err *err)
 {
     assert(read->plan->state != NULL);
@@ -604,9 +621,7 @@ static enum hearth_status run_read(struct read *read, enum read_kind kind, struc
     read->arena.budget = read->rows.budget = read->plan->budget;
     read->ids.budget = read->val.budget = read->val0.budget = read->plan->budget;
 
-    enum hearth_status status = hearth_read_statement_make(
-        &read->statement, kind, read->plan, hearth_layout_is_distributed(read->scope->store),
-        &read->arena, err);
+    enum hearth_status status = make_statement(read, kind, err);
     if (status == HEARTH_OK) {
         status = read_services(read, err);
     }

@@ -3,6 +3,7 @@
  *
  *   read_state.c   state of services
  *   read_sql.c     branches, parameters and text of the statement
+ *   read_id_range.c   which branches read a range of ids
  *   read_detail.c  the plan's struct hearth_read_detail, as conditions in SQL and in C
  *   read.c         runs the statement: rows, totals, costs
  *
@@ -36,6 +37,12 @@ enum read_kind {
 struct read_branch {
     const struct hearth_read_leg *leg;
     uint16_t column; /* 0 in branches of segments and costs, which have no column */
+    /*
+     * Totals of profiles with ids in [first_id, last_id], of which only those in `wanted` are
+     * selected; NULL: the statement lists the series.
+     */
+    const uint64_t *wanted; /* a bit for each id */
+    int32_t first_id, last_id;
 };
 
 /* Fields of a row. */
@@ -84,14 +91,42 @@ void hearth_read_detail_conditions(struct hearth_buf *sql, const struct hearth_r
 void hearth_read_detail_hours(struct hearth_buf *sql, const struct hearth_read_detail *detail);
 
 /*
+ * Find the mean size of the leaves that each leg reads, in arena: (*ret)[plan->n_legs], INT64_MAX
+ * where it is not known or does not matter. *ret NULL: no leg has so many series that it does.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_read_leaf_bytes(const struct hearth_scope *scope,
+                                          const struct hearth_read_plan *plan,
+                                          struct hearth_arena *arena, int64_t **ret,
+                                          struct hearth_err *err);
+/*
+ * Let a branch of totals read a range of ids if that is cheaper than looking for each of the
+ * series, n > 0 ids. False: it is not, or memory for `wanted` was refused.
+ */
+bool hearth_read_by_id_range(struct read_branch *branch, int64_t leaf_bytes, const int32_t *series,
+                             size_t n, struct hearth_arena *arena);
+/* Whether a row of a branch is of a selected series. */
+static inline bool hearth_branch_wants(const struct read_branch *branch, int32_t series_id)
+{
+    if (HEARTH_LIKELY(branch->wanted == NULL)) {
+        return true;
+    }
+
+    uint32_t i = (uint32_t)series_id - (uint32_t)branch->first_id;
+    return series_id >= branch->first_id && series_id <= branch->last_id &&
+           (branch->wanted[i / 64] >> i % 64 & 1) != 0;
+}
+
+/*
  * Make the statement of a plan with at least one leg, for tables that are distributed or not
- * (pg/layout.h). Branches and parameters in arena; the caller
- * releases statement->sql, also after a failure. RESOURCE_EXHAUSTED: too many legs or columns.
+ * (pg/layout.h). leaf_bytes: from hearth_read_leaf_bytes; NULL: every branch lists its series.
+ * Branches and parameters in arena; the caller releases statement->sql, also after a failure.
+ * RESOURCE_EXHAUSTED: too many legs or columns.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_read_statement_make(struct read_statement *statement, enum read_kind kind,
                                               const struct hearth_read_plan *plan,
-                                              bool is_distributed, struct hearth_arena *arena,
-                                              struct hearth_err *err);
+                                              bool is_distributed, const int64_t *leaf_bytes,
+                                              struct hearth_arena *arena, struct hearth_err *err);
 
 #endif

@@ -25,6 +25,8 @@
  * - profile has an index (series_id, ts) INCLUDE (service_id, totals), where equality on series_id
  *   and the range on ts are always index conditions: a bitmap scan (which prefetches) for rows, an
  *   index-only scan for totals.
+ *   Where the leaf is small beside the number of series, totals are read by a range of ids
+ *   (read_id_range.c): then any plan is cheap.
  * - The other tables are keyed by service and series. With arrays for both, an index scan would
  *   search each pair. So several services are a nested loop with one service and its own series
  *   inside; OFFSET 0 prevents any other plan. Distributed tables allow no OFFSET there: the nodes
@@ -65,6 +67,8 @@ struct maker {
     const struct hearth_read_plan *plan;
     struct hearth_arena *arena;
     bool is_distributed;
+    const int64_t *leaf_bytes; /* [plan->n_legs], or NULL */
+    bool lists_series;         /* a branch uses $4 */
     struct selection *selections;
     size_t n_selections;
     size_t *selection_of; /* [plan->n_legs] */
@@ -473,7 +477,26 @@ static void append_instants(struct maker *m, const struct read_branch *branch, s
     hearth_buf_printf(sql, "%s%s) r", group_of(m), fence_of(m));
 }
 
-static void append_branch(struct maker *m, const struct read_branch *branch, struct slice slice)
+/* Append the condition on series of a plain SELECT: the range of their ids, or a slice of $4. */
+static void append_series(struct maker *m, struct read_branch *branch, struct slice slice)
+{
+    const int64_t *leaf_bytes = m->leaf_bytes;
+    if (leaf_bytes != NULL && m->out->kind == READ_TOTALS &&
+        hearth_read_by_id_range(branch, leaf_bytes[branch->leg - m->plan->legs],
+                                &m->series[slice.first_series - 1], slice.n_series, m->arena)) {
+        hearth_buf_printf(&m->out->sql, " AND series_id BETWEEN %d AND %d", (int)branch->first_id,
+                          (int)branch->last_id);
+        return;
+    }
+
+    char first[24], last[24];
+    (void)snprintf(first, sizeof first, "%zu", slice.first_series);
+    (void)snprintf(last, sizeof last, "%zu", slice.first_series + slice.n_series - 1);
+    append_series_test(&m->out->sql, branch->leg, first, last, slice.n_series < OVERLAP_SERIES);
+    m->lists_series = true;
+}
+
+static void append_branch(struct maker *m, struct read_branch *branch, struct slice slice)
 {
     struct hearth_buf *sql = &m->out->sql;
     const struct hearth_read_leg *leg = branch->leg;
@@ -490,15 +513,12 @@ static void append_branch(struct maker *m, const struct read_branch *branch, str
 
     /* The index of profile begins with the series; or there is only one service: a plain SELECT. */
     if (leg->source == HEARTH_SOURCE_PROFILE || slice.n_runs == 1) {
-        char first[24], last[24];
-        (void)snprintf(first, sizeof first, "%zu", slice.first_series);
-        (void)snprintf(last, sizeof last, "%zu", slice.first_series + slice.n_series - 1);
         hearth_buf_cstr(sql, " UNION ALL SELECT ");
         append_fields(m, branch, tag);
         hearth_buf_printf(sql,
                           " FROM hearth_data.%s WHERE service_id = ANY (($1::int4[])[%zu:%zu])",
                           table_of(leg->source), slice.first_run, last_run);
-        append_series_test(sql, leg, first, last, slice.n_series < OVERLAP_SERIES);
+        append_series(m, branch, slice);
         append_time_range(sql, leg);
         append_detail(sql, leg, detail);
         hearth_buf_cstr(sql, group_of(m));
@@ -517,6 +537,7 @@ static void append_branch(struct maker *m, const struct read_branch *branch, str
                       table_of(leg->source));
     append_owners(m, "$1", slice.first_run, last_run);
     append_series_test(sql, leg, "h.lo", "h.hi", false);
+    m->lists_series = true;
     append_time_range(sql, leg);
     append_detail(sql, leg, detail);
     hearth_buf_printf(sql, "%s%s) r", group_of(m), fence_of(m));
@@ -601,7 +622,7 @@ static enum hearth_status make_branches(struct maker *m, struct hearth_err *err)
                                    MAX_BRANCHES);
             }
 
-            out->branches[n++] = (struct read_branch){leg, (uint16_t)k};
+            out->branches[n++] = (struct read_branch){.leg = leg, .column = (uint16_t)k};
             val0 = val0 || k > 0;
         }
     }
@@ -652,7 +673,7 @@ static bool add_read_params(struct maker *m)
     hearth_pg_param_i32_array(params, m->run_service, m->n_runs);
     hearth_pg_param_i32_array(params, m->run_first, m->n_runs);
     hearth_pg_param_i32_array(params, m->run_last, m->n_runs);
-    hearth_pg_param_i32_array(params, m->series, m->n_series);
+    hearth_pg_param_i32_array(params, m->series, m->lists_series ? m->n_series : 0);
     hearth_pg_param_i32_array(params, services, state->n_services);
     if (m->plan->detail.some) {
         hearth_pg_param_i32_array(params, m->instant_service, m->n_instants);
@@ -665,15 +686,18 @@ static bool add_read_params(struct maker *m)
 
 enum hearth_status hearth_read_statement_make(struct read_statement *statement, enum read_kind kind,
                                               const struct hearth_read_plan *plan,
-                                              bool is_distributed, struct hearth_arena *arena,
-                                              struct hearth_err *err)
+                                              bool is_distributed, const int64_t *leaf_bytes,
+                                              struct hearth_arena *arena, struct hearth_err *err)
 {
     assert(plan->n_legs > 0 && plan->state != NULL);
 
     *statement = (struct read_statement){.kind = kind};
     hearth_buf_init(&statement->sql, SQL_LIMIT_BYTES);
-    struct maker m = {
-        .out = statement, .plan = plan, .arena = arena, .is_distributed = is_distributed};
+    struct maker m = {.out = statement,
+                      .plan = plan,
+                      .arena = arena,
+                      .is_distributed = is_distributed,
+                      .leaf_bytes = leaf_bytes};
 
     /* Decide on slices and branches. */
     HEARTH_TRY(slice_hits(&m, err));
@@ -685,7 +709,7 @@ enum hearth_status hearth_read_statement_make(struct read_statement *statement, 
     /* Write the text. */
     append_generations(&m);
     for (size_t i = 0; i < statement->n_branches; i++) {
-        const struct read_branch *branch = &statement->branches[i];
+        struct read_branch *branch = &statement->branches[i];
         const struct selection *selection = &m.selections[m.selection_of[branch->leg - plan->legs]];
         append_branch(&m, branch,
                       has_one_branch(&m, branch->leg) ? selection->all
