@@ -181,7 +181,8 @@ static enum hearth_status expand_step(struct walk *walk, const struct step *step
     }
 
     size_t n_pushed = walk->n_kids + (folded != 0);
-    if (!hearth_mem_grow(&walk->stack, &walk->cap_stack, walk->n_stack + n_pushed,
+    if (walk->cap_stack - walk->n_stack < n_pushed &&
+        !hearth_mem_grow(&walk->stack, &walk->cap_stack, walk->n_stack + n_pushed,
                          sizeof walk->stack[0])) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to walk a stack tree");
     }
@@ -246,14 +247,22 @@ static uint32_t use_name(struct boxes *boxes, uint32_t tree_name)
     return *slot - 1;
 }
 
+/* Make room for one more box and name, and for the level. */
+static bool reserve_box(struct boxes *boxes, uint32_t level)
+{
+    return hearth_mem_grow(&boxes->v, &boxes->cap, boxes->n + 1, sizeof boxes->v[0]) &&
+           hearth_mem_grow(&boxes->used, &boxes->cap_used, boxes->n_used + 1,
+                           sizeof boxes->used[0]) &&
+           hearth_mem_grow(&boxes->per_level, &boxes->cap_levels, (size_t)level + 1,
+                           sizeof boxes->per_level[0]);
+}
+
 static bool add_box(struct boxes *boxes, const struct hearth_stacktree *tree,
                     const struct step *step)
 {
-    if (!hearth_mem_grow(&boxes->v, &boxes->cap, boxes->n + 1, sizeof boxes->v[0]) ||
-        !hearth_mem_grow(&boxes->used, &boxes->cap_used, boxes->n_used + 1,
-                         sizeof boxes->used[0]) ||
-        !hearth_mem_grow(&boxes->per_level, &boxes->cap_levels, (size_t)step->level + 1,
-                         sizeof boxes->per_level[0])) {
+    bool has_room =
+        boxes->n < boxes->cap && boxes->n_used < boxes->cap_used && step->level < boxes->cap_levels;
+    if (HEARTH_UNLIKELY(!has_room) && !reserve_box(boxes, step->level)) {
         return false;
     }
 
