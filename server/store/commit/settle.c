@@ -342,7 +342,8 @@ static const char *name_fault(enum hearth_pg_fault fault)
 static void note_node_back(struct hearth_committer *committer)
 {
     if (committer->node != 0) {
-        hearth_node_note_back(committer->all->nodes, committer->node);
+        hearth_node_set_reach(committer->all->nodes, committer->node, committer->pg.address,
+                              HEARTH_NODE_ANSWERS, "");
     }
 }
 
@@ -358,7 +359,8 @@ static void note_lost_connection(struct hearth_committer *committer, enum hearth
     }
 
     if (committer->pg.conn == NULL && is_node) {
-        hearth_node_note_away(all->nodes, committer->node, err->msg);
+        hearth_node_set_reach(all->nodes, committer->node, committer->pg.address, HEARTH_NODE_AWAY,
+                              err->msg);
     } else if (committer->pg.conn == NULL || fault == HEARTH_PG_FAULT_CONNECTION) {
         hearth_store_note_away(all->store, err->msg);
     }

@@ -2,7 +2,6 @@
 #include "pg/node_health.h"
 
 #include "hearth/base/clock.h"
-#include "hearth/base/log.h"
 
 #include "pg/nodes.h"
 #include "pg/pool.h"
@@ -118,21 +117,18 @@ static void look_at(const struct look *look, unsigned node, const struct hearth_
 {
     struct hearth_err why = HEARTH_ERR_INIT;
     enum answer answer = ask_node(look, view, &why);
-    if (answer == ANSWER_NO) {
-        hearth_nodes_suspect(look->nodes);
-        answer = ask_coordinator(look, &view->known);
+    if (answer == ANSWER_YES) {
+        hearth_node_set_reach(look->nodes, node, view->address, HEARTH_NODE_ANSWERS, "");
     }
-
-    bool is_lost = answer == ANSWER_NO;
-    if (answer == ANSWER_UNKNOWN ||
-        !hearth_node_set_lost(look->nodes, node, view->address, is_lost ? why.msg : NULL)) {
+    if (answer != ANSWER_NO) {
         return;
     }
 
-    HEARTH_LOG(
-        is_lost ? HEARTH_LOG_WARN : HEARTH_LOG_INFO, "store",
-        is_lost ? "a node does not answer: queries leave out its services" : "a node answers again",
-        "host", view->known.host, "port", view->known.port, "reason", is_lost ? why.msg : "", NULL);
+    answer = ask_coordinator(look, &view->known);
+    static const enum hearth_node_reach found[] = {[ANSWER_YES] = HEARTH_NODE_CUT_OFF,
+                                                   [ANSWER_NO] = HEARTH_NODE_LOST,
+                                                   [ANSWER_UNKNOWN] = HEARTH_NODE_AWAY};
+    hearth_node_set_reach(look->nodes, node, view->address, found[answer], why.msg);
 }
 
 void hearth_nodes_watch(struct hearth_store *store, struct hearth_pg *pg, int64_t *next_mono_ns)
@@ -148,29 +144,13 @@ void hearth_nodes_watch(struct hearth_store *store, struct hearth_pg *pg, int64_
 
     unsigned last = hearth_nodes_list(nodes, views);
     for (unsigned i = 1; i <= last && !atomic_load(&store->closing); i++) {
-        if (views[i].address != NULL && (is_due || views[i].is_lost)) {
+        if (views[i].address != NULL && (is_due || views[i].reach != HEARTH_NODE_ANSWERS)) {
             look_at(&look, i, &views[i]);
         }
     }
 
     hearth_nodes_end_look(nodes);
     *next_mono_ns = is_due ? hearth_clock_mono_ns() + WATCH_EACH_NS : *next_mono_ns;
-}
-
-void hearth_nodes_explain_lost(struct hearth_nodes *nodes, char out[256])
-{
-    struct hearth_pg_address known;
-    char why[HEARTH_NODE_WHY_BYTES], more[32] = "";
-    unsigned n = hearth_nodes_find_lost(nodes, &known, why);
-
-    if (n > 1) {
-        (void)snprintf(more, sizeof more, " (and %u more)", n - 1);
-    }
-    if (n > 0) {
-        (void)snprintf(out, 256,
-                       "profiles of services on node %.60s:%s%s wait, and queries lack them: %s",
-                       known.host, known.port, more, why);
-    }
 }
 
 /* ---- for queries ---- */
@@ -204,7 +184,7 @@ void hearth_store_known_lost(struct hearth_store *store, struct hearth_node_set 
     unsigned last = hearth_store_has_lost_nodes(store) ? hearth_nodes_list(store->nodes, views) : 0;
 
     for (unsigned i = 0; i <= HEARTH_MAX_NODES; i++) {
-        set->has[i] = set->has[i] && i >= 1 && i <= last && views[i].is_lost;
+        set->has[i] = set->has[i] && i >= 1 && i <= last && views[i].reach == HEARTH_NODE_LOST;
     }
 }
 
@@ -225,7 +205,7 @@ void hearth_store_find_lost(struct hearth_store *store, struct hearth_cancel *ca
     if (store->nodes != NULL && hearth_nodes_begin_look(store->nodes, cancel)) {
         unsigned last = hearth_nodes_list(store->nodes, views);
         for (unsigned i = 1; i <= last; i++) {
-            if (set->has[i] && views[i].address != NULL && !views[i].is_lost) {
+            if (set->has[i] && views[i].address != NULL && views[i].reach != HEARTH_NODE_LOST) {
                 look_at(&look, i, &views[i]);
             }
         }

@@ -2,8 +2,8 @@
  * node_health.h -- which nodes of distributed tables answer (private to the store).
  *
  * A node answers if it takes a new connection. If it does not, the coordinator is asked whether it
- * can reach the node; if it can, the node is not lost: statements for it then go through the
- * coordinator.
+ * can reach the node; if it can, the node is not lost but cut off: reads of it go through the
+ * coordinator. Commits that cannot connect say so, too; what is known is in one place (nodes.h).
  *
  * The rest of the contract is hearth/store/lost_nodes.h.
  *
@@ -24,8 +24,5 @@ struct hearth_nodes;
  * first. The store calls it each second.
  */
 void hearth_nodes_watch(struct hearth_store *store, struct hearth_pg *pg, int64_t *next_mono_ns);
-
-/* Write which nodes are lost; leave `out` alone if none is. */
-void hearth_nodes_explain_lost(struct hearth_nodes *nodes, char out[256]);
 
 #endif

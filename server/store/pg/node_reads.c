@@ -35,6 +35,11 @@ enum hearth_status hearth_node_read(const struct hearth_store_reader *reader, un
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the node %s does not answer", name);
     }
 
+    if (!hearth_node_is_reached(nodes, node)) {
+        *ret_done = false;
+        return HEARTH_OK;
+    }
+
     struct hearth_pool *pool = hearth_node_pool(nodes, node);
     struct hearth_cancel *cancel = reader->scope->cancel;
     struct hearth_pg *pg = NULL;

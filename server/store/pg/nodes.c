@@ -4,6 +4,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
+#include "hearth/base/metrics.h"
 
 #include "pg/lineage.h"
 #include "pg/node_aliases.h"
@@ -29,20 +30,20 @@ struct node_address {
 struct node {
     int32_t group; /* Citus' number of a primary and its standbys */
     const struct hearth_pg_address *address;
-    struct hearth_pg_address known;  /* Citus' own name of it */
-    bool is_unmet;                   /* it cannot be met where Citus has it now */
-    bool is_lost;                    /* it does not answer, */
-    char why[HEARTH_NODE_WHY_BYTES]; /* for this reason */
+    struct hearth_pg_address known; /* Citus' own name of it */
+    bool is_unmet;                  /* it cannot be met where Citus has it now */
+    enum hearth_node_reach reach;
+    int64_t since_mono_ns;           /* when it did not answer first */
+    char why[HEARTH_NODE_WHY_BYTES]; /* it does not */
     struct hearth_pool *pool;
     struct hearth_lineage lineage;
-    char away[160]; /* why commits do not reach it; empty: they do, or none was tried */
 };
 
 struct hearth_nodes {
     const struct hearth_store_options *options;
     struct hearth_node_aliases *aliases;
     bool is_checked;       /* Citus places the samples as hearthd does */
-    atomic_int n_lost;     /* nodes[].is_lost; changed under the lock */
+    atomic_int n_lost;     /* nodes[].reach; changed under the lock */
     pthread_cond_t looked; /* with lock: a thread has looked at nodes */
 
     struct hearth_mutex lock;                /* guards the rest */
@@ -118,6 +119,7 @@ void hearth_nodes_free(struct hearth_nodes *nodes)
         nodes->addresses = next;
     }
 
+    hearth_metric_set(HEARTH_M_NODES_AWAY, 0);
     (void)pthread_cond_destroy(&nodes->looked);
     hearth_mutex_destroy(&nodes->lock);
     hearth_mem_free(nodes->ranges);
@@ -150,16 +152,36 @@ static bool is_same_address(const struct hearth_pg_address *a, const struct hear
     return strcmp(a->host, b->host) == 0 && strcmp(a->port, b->port) == 0;
 }
 
-/* Under the lock. */
-static bool set_lost(struct hearth_nodes *nodes, struct node *node, bool is_lost)
+/* Remember whether a node answers. Returns whether that is new. */
+static bool set_reach(struct hearth_nodes *nodes, struct node *node, enum hearth_node_reach reach,
+                      const char *why)
 {
-    bool is_new = node->is_lost != is_lost;
-    if (is_new) {
-        node->is_lost = is_lost;
-        (void)atomic_fetch_add(&nodes->n_lost, is_lost ? 1 : -1);
+    hearth_mutex_assert_held(&nodes->lock);
+
+    /* A commit that fails knows less than a look. */
+    enum hearth_node_reach before = node->reach;
+    bool is_worse = reach != HEARTH_NODE_ANSWERS && before == HEARTH_NODE_ANSWERS;
+    if (reach != before && reach == HEARTH_NODE_AWAY && !is_worse) {
+        return false;
     }
 
-    return is_new;
+    (void)snprintf(node->why, sizeof node->why, "%s", why);
+    if (reach == before) {
+        return false;
+    }
+
+    node->since_mono_ns = is_worse ? hearth_clock_mono_ns() : node->since_mono_ns;
+    node->reach = reach;
+    (void)atomic_fetch_add(&nodes->n_lost,
+                           (reach == HEARTH_NODE_LOST) - (before == HEARTH_NODE_LOST));
+
+    int64_t n_away = 0;
+    for (unsigned i = 1; i <= nodes->last; i++) {
+        n_away += nodes->nodes[i].reach != HEARTH_NODE_ANSWERS;
+    }
+    hearth_metric_set(HEARTH_M_NODES_AWAY, n_away);
+
+    return true;
 }
 
 /* Let connections of a node go to this address from now on; NULL: to the coordinator. */
@@ -187,7 +209,7 @@ static enum hearth_status move_node(struct hearth_nodes *nodes, unsigned number,
     }
 
     node->address = kept == NULL ? NULL : &kept->address;
-    (void)set_lost(nodes, node, false); /* nothing is known of the new address */
+    (void)set_reach(nodes, node, HEARTH_NODE_ANSWERS, ""); /* as far as is known */
     hearth_pool_set_address(node->pool, node->address);
     HEARTH_LOG(HEARTH_LOG_INFO, "store",
                kept == NULL ? "a node is not used any more" : "a node is used", "node",
@@ -562,55 +584,85 @@ enum hearth_status hearth_nodes_ranges(struct hearth_nodes *nodes,
     return HEARTH_OK;
 }
 
-/* Set why commits do not reach a node; empty: they do. */
-static void note_node(struct hearth_nodes *nodes, unsigned number, const char *why)
+/* ---- whether nodes answer ---- */
+
+static void log_reach(const struct hearth_pg_address *known, enum hearth_node_reach reach,
+                      const char *why)
+{
+    static const char *const texts[] = {
+        [HEARTH_NODE_ANSWERS] = "a node answers again",
+        [HEARTH_NODE_AWAY] = "a node is away; profiles of its services wait",
+        [HEARTH_NODE_CUT_OFF] = "only the coordinator reaches a node; profiles of its services "
+                                "wait: see --node-addresses",
+        [HEARTH_NODE_LOST] = "a node does not answer; profiles of its services wait, and queries "
+                             "leave them out",
+    };
+
+    HEARTH_LOG(reach == HEARTH_NODE_ANSWERS ? HEARTH_LOG_INFO : HEARTH_LOG_WARN, "store",
+               texts[reach], "host", known->host, "port", known->port, "reason", why, NULL);
+}
+
+void hearth_node_set_reach(struct hearth_nodes *nodes, unsigned number,
+                           const struct hearth_pg_address *address, enum hearth_node_reach reach,
+                           const char *why)
 {
     assert(number >= 1 && number <= HEARTH_MAX_NODES);
 
     hearth_mutex_lock(&nodes->lock);
     struct node *node = &nodes->nodes[number];
-    bool was_away = node->away[0] != '\0', is_away = why[0] != '\0';
-    struct hearth_pg_address address = {.host = "coordinator"};
-    address = node->address == NULL ? address : *node->address;
-    (void)snprintf(node->away, sizeof node->away, "%s", why);
-    nodes->is_suspected |= is_away;
+    struct hearth_pg_address known = node->known;
+    bool is_new = node->address == address && set_reach(nodes, node, reach, why);
+    nodes->is_suspected |= reach != HEARTH_NODE_ANSWERS;
     hearth_mutex_unlock(&nodes->lock);
 
-    if (is_away && !was_away) {
-        HEARTH_LOG(HEARTH_LOG_WARN, "store", "a node is away; profiles of its services wait",
-                   "node", hearth_log_i64(number), "host", address.host, "port", address.port,
-                   "reason", why, NULL);
-    } else if (was_away && !is_away) {
-        HEARTH_LOG(HEARTH_LOG_INFO, "store", "a node is back", "node", hearth_log_i64(number),
-                   "host", address.host, "port", address.port, NULL);
+    if (is_new) {
+        log_reach(&known, reach, why);
     }
 }
 
-void hearth_node_note_away(struct hearth_nodes *nodes, unsigned node, const char *why)
+bool hearth_node_is_reached(struct hearth_nodes *nodes, unsigned node)
 {
-    note_node(nodes, node, why[0] == '\0' ? "no reason given" : why);
-}
+    assert(node >= 1 && node <= HEARTH_MAX_NODES);
 
-void hearth_node_note_back(struct hearth_nodes *nodes, unsigned node)
-{
-    note_node(nodes, node, "");
+    hearth_mutex_lock(&nodes->lock);
+    bool is_reached = nodes->nodes[node].reach == HEARTH_NODE_ANSWERS;
+    hearth_mutex_unlock(&nodes->lock);
+
+    return is_reached;
 }
 
 void hearth_nodes_explain(struct hearth_nodes *nodes, char reason[256])
 {
-    reason[0] = '\0';
+    static const char *const texts[] = {
+        [HEARTH_NODE_AWAY] = "wait",
+        [HEARTH_NODE_CUT_OFF] = "wait: hearthd cannot reach it, the coordinator can "
+                                "(--node-addresses)",
+        [HEARTH_NODE_LOST] = "wait, and queries lack them",
+    };
+    const struct node *worst = NULL;
+    unsigned n = 0;
+
     hearth_mutex_lock(&nodes->lock);
-    for (unsigned i = 1; i <= nodes->last && reason[0] == '\0'; i++) {
+    for (unsigned i = 1; i <= nodes->last; i++) {
         const struct node *node = &nodes->nodes[i];
-        if (node->away[0] != '\0' && node->address != NULL) {
-            (void)snprintf(reason, 256, "profiles of services on node %.40s:%s wait: %.150s",
-                           node->address->host, node->address->port, node->away);
+        bool is_away = node->reach != HEARTH_NODE_ANSWERS;
+        n += is_away;
+        worst = is_away && (worst == NULL || node->reach > worst->reach) ? node : worst;
+    }
+
+    reason[0] = '\0';
+    if (worst != NULL) {
+        char more[32] = "";
+        if (n > 1) {
+            (void)snprintf(more, sizeof more, " (and %u more)", n - 1);
         }
+        int64_t away_ns = hearth_clock_mono_ns() - worst->since_mono_ns;
+        (void)snprintf(reason, 256, "profiles of services on node %.40s:%s%s %s: %.90s; for %lld s",
+                       worst->known.host, worst->known.port, more, texts[worst->reach], worst->why,
+                       (long long)(away_ns / HEARTH_NS_PER_SEC));
     }
     hearth_mutex_unlock(&nodes->lock);
 }
-
-/* ---- nodes that are lost ---- */
 
 const struct hearth_secret *hearth_nodes_url(const struct hearth_nodes *nodes)
 {
@@ -624,46 +676,15 @@ unsigned hearth_nodes_list(struct hearth_nodes *nodes,
     unsigned last = nodes->last;
     for (unsigned i = 1; i <= last; i++) {
         const struct node *node = &nodes->nodes[i];
-        ret[i] = (struct hearth_node_view){node->address, node->known, node->is_lost};
+        ret[i] = (struct hearth_node_view){.address = node->address,
+                                           .known = node->known,
+                                           .reach = node->reach,
+                                           .since_mono_ns = node->since_mono_ns};
+        memcpy(ret[i].why, node->why, sizeof ret[i].why);
     }
     hearth_mutex_unlock(&nodes->lock);
 
     return last;
-}
-
-bool hearth_node_set_lost(struct hearth_nodes *nodes, unsigned node,
-                          const struct hearth_pg_address *address, const char *why)
-{
-    assert(node >= 1 && node <= HEARTH_MAX_NODES);
-
-    hearth_mutex_lock(&nodes->lock);
-    struct node *own = &nodes->nodes[node];
-    bool is_new = own->address == address && set_lost(nodes, own, why != NULL);
-    if (own->is_lost && why != NULL) {
-        (void)snprintf(own->why, sizeof own->why, "%s", why);
-    }
-    hearth_mutex_unlock(&nodes->lock);
-
-    return is_new;
-}
-
-unsigned hearth_nodes_find_lost(struct hearth_nodes *nodes, struct hearth_pg_address *ret_known,
-                                char why[HEARTH_NODE_WHY_BYTES])
-{
-    unsigned n = 0;
-
-    hearth_mutex_lock(&nodes->lock);
-    for (unsigned i = nodes->last; i >= 1; i--) {
-        const struct node *node = &nodes->nodes[i];
-        if (node->is_lost) {
-            *ret_known = node->known;
-            memcpy(why, node->why, sizeof node->why);
-            n++;
-        }
-    }
-    hearth_mutex_unlock(&nodes->lock);
-
-    return n;
 }
 
 bool hearth_nodes_have_lost(const struct hearth_nodes *nodes)

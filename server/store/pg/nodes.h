@@ -82,22 +82,38 @@ bool hearth_nodes_find_loss(struct hearth_nodes *nodes, char reason[256]);
 /* Its address, valid as long as `nodes`; NULL: it owns nothing now, ask the coordinator. */
 const struct hearth_pg_address *hearth_node_address(struct hearth_nodes *nodes, unsigned node);
 
-/*
- * Record and log that commits cannot reach node 1 or above, or reach it again. _explain writes
- * which node that is and why; an empty text: none.
- */
-void hearth_node_note_away(struct hearth_nodes *nodes, unsigned node, const char *why);
-void hearth_node_note_back(struct hearth_nodes *nodes, unsigned node);
-void hearth_nodes_explain(struct hearth_nodes *nodes, char reason[256]);
+/* ---- whether nodes answer: node_health.h ---- */
 
-/* ---- nodes that are lost: node_health.h ---- */
+#define HEARTH_NODE_WHY_BYTES 160
 
-/* What the map says of a node now. */
+/* From good to bad. */
+enum hearth_node_reach {
+    HEARTH_NODE_ANSWERS, /* or nobody has tried */
+    HEARTH_NODE_AWAY,    /* hearthd cannot connect; the coordinator was not asked yet */
+    HEARTH_NODE_CUT_OFF, /* hearthd cannot connect, the coordinator can: profiles wait */
+    HEARTH_NODE_LOST,    /* neither can: profiles wait, and queries leave out its services */
+};
+
+/* What is known of a node now. */
 struct hearth_node_view {
     const struct hearth_pg_address *address; /* lives as long as the map; NULL: it owns nothing */
     struct hearth_pg_address known;          /* by which Citus knows it */
-    bool is_lost;
+    enum hearth_node_reach reach;
+    int64_t since_mono_ns;           /* when it did not answer first; only if it does not */
+    char why[HEARTH_NODE_WHY_BYTES]; /* it does not, or an empty text */
 };
+
+/*
+ * Set whether node 1 or above answers at this address, unless it has another one by now; and log
+ * it, if that is new. AWAY does not replace what a look has found.
+ */
+void hearth_node_set_reach(struct hearth_nodes *nodes, unsigned node,
+                           const struct hearth_pg_address *address, enum hearth_node_reach reach,
+                           const char *why);
+/* Whether it does, or may. */
+bool hearth_node_is_reached(struct hearth_nodes *nodes, unsigned node);
+/* Write which node does not answer, the worst one, and why and how long; an empty text: none. */
+void hearth_nodes_explain(struct hearth_nodes *nodes, char reason[256]);
 
 /* The URL of the store, which a connection to a node has but for its address. */
 const struct hearth_secret *hearth_nodes_url(const struct hearth_nodes *nodes);
@@ -106,17 +122,6 @@ const struct hearth_secret *hearth_nodes_url(const struct hearth_nodes *nodes);
 unsigned hearth_nodes_list(struct hearth_nodes *nodes,
                            struct hearth_node_view ret[HEARTH_MAX_NODES + 1]);
 
-#define HEARTH_NODE_WHY_BYTES 112
-
-/*
- * Set why a node is lost, or with NULL that it is not, unless it has another address by now.
- * Returns whether it is lost now and was not before, or the other way round.
- */
-bool hearth_node_set_lost(struct hearth_nodes *nodes, unsigned node,
-                          const struct hearth_pg_address *address, const char *why);
-/* Return how many nodes are lost, and write which is the first and why, if there are any. */
-unsigned hearth_nodes_find_lost(struct hearth_nodes *nodes, struct hearth_pg_address *ret_known,
-                                char why[HEARTH_NODE_WHY_BYTES]);
 bool hearth_nodes_have_lost(const struct hearth_nodes *nodes);
 
 /*

@@ -8,7 +8,6 @@
 
 #include "pg/clocks.h"
 #include "pg/disk.h"
-#include "pg/node_health.h"
 #include "pg/nodes.h"
 #include "pg/pool.h"
 #include "pg/store_state.h"
@@ -54,10 +53,6 @@ static void describe_problem(struct hearth_store *store, char reason[256])
 
     if (reason[0] == '\0') {
         hearth_wall_explain(store, reason);
-    }
-
-    if (reason[0] == '\0' && hearth_store_has_lost_nodes(store)) {
-        hearth_nodes_explain_lost(store->nodes, reason);
     }
 
     if (reason[0] == '\0' && store->nodes != NULL) {
