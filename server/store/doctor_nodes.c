@@ -1,5 +1,8 @@
 /* doctor_nodes.c -- the doctor's rules for the nodes of Citus: docs/how-to/scale-out.md. */
+#include "hearth/base/clock.h"
+
 #include "doctor.h"
+#include "pg/nodes.h"
 #include "pg/store_state.h"
 
 #include <assert.h>
@@ -179,6 +182,49 @@ static void report_balance(struct hearth_doctor *doctor, const struct hearth_nod
         "disk and processors, or keep less of its services");
 }
 
+/*
+ * Whether this server reaches the nodes at its own addresses; the check before says what the
+ * coordinator reaches.
+ */
+static void report_reach(struct hearth_doctor *doctor)
+{
+    struct hearth_nodes *nodes = doctor->store->nodes;
+    struct hearth_node_view views[HEARTH_MAX_NODES + 1];
+    unsigned n_used = 0, n_away = 0;
+
+    if (nodes == NULL) {
+        return;
+    }
+
+    const struct hearth_node_view *worst = &views[0];
+    unsigned last = hearth_nodes_list(nodes, views);
+    views[0] = (struct hearth_node_view){.reach = HEARTH_NODE_ANSWERS};
+    for (unsigned i = 1; i <= last; i++) {
+        bool is_used = views[i].address != NULL;
+        n_used += is_used;
+        n_away += is_used && views[i].reach != HEARTH_NODE_ANSWERS;
+        worst = is_used && views[i].reach > worst->reach ? &views[i] : worst;
+    }
+
+    struct hearth_arena *arena = doctor->arena;
+    const char *found = hearth_arena_printf(arena, "%u of %u nodes", n_used - n_away, n_used);
+    if (n_away > 0) {
+        int64_t away_ns = hearth_clock_mono_ns() - worst->since_mono_ns;
+        found = hearth_arena_printf(
+            arena, "%s; not %s:%s, which Citus has at %s:%s, for %" PRId64 " s: %s", found,
+            worst->address->host, worst->address->port, worst->known.host, worst->known.port,
+            away_ns / HEARTH_NS_PER_SEC, worst->why);
+    }
+
+    hearth_doctor_report(
+        doctor, "nodes: reached by this hearthd",
+        n_away > 0 ? HEARTH_VERDICT_WRONG : HEARTH_VERDICT_OK, found,
+        worst->reach == HEARTH_NODE_CUT_OFF
+            ? "only the coordinator reaches it, so profiles of its services wait: name the address "
+              "for hearthd in --node-addresses, or set --node-connections=false"
+            : "profiles of its services wait: start it, or look at its log");
+}
+
 bool hearth_doctor_check_nodes(struct hearth_doctor *doctor,
                                const struct hearth_node_layout *layout)
 {
@@ -201,6 +247,7 @@ bool hearth_doctor_check_nodes(struct hearth_doctor *doctor,
         report_node_rule(doctor, i, layout);
     }
 
+    report_reach(doctor);
     report_balance(doctor, layout);
     hearth_doctor_report(
         doctor, "nodes: replica identity",

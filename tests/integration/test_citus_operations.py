@@ -14,7 +14,7 @@ import unittest
 
 import prometheus
 import schema_dump
-from citus_nodes import CITUS, DATA, WHY_NOT, Nodes, scale_out
+from citus_nodes import CITUS, DATA, WHY_NOT, Nodes, free_port, scale_out
 from pprof import Profile
 from questions import CPU, QUERIER
 from server import HEARTH, Cluster, RpcError, Server, eventually, in_threads, note, now_ms, server_environment, sql
@@ -170,6 +170,35 @@ class CitusOperations(unittest.TestCase):
         self.assertRegex(hearth(server), r"127\.0\.0\.1:%d .* failed to connect" % worker.port)
         worker.start()
         eventually(lambda: self.checks(server)["nodes"]["verdict"] == "VERDICT_OK", 30, what="the node")
+        server.stop()
+
+    def test_a_node_that_only_hearthd_cannot_reach_is_named_with_the_way_out_and_queries_go_through_the_coordinator(self):
+        server = Server("--builder=false", database_url=self.nodes.url())
+        names = ["cut-%d" % k for k in range(8)]
+        for name in names:
+            server.push(cpu_of(now_ms(), 1), {"__name__": "process_cpu", "service_name": name})
+        server.stop()
+
+        worker = self.nodes.workers[0]
+        known, own = "127.0.0.1:%d" % worker.port, "127.0.0.1:%d" % free_port()
+        server = Server("--builder=false", "--node-addresses", "%s=%s" % (known, own), database_url=self.nodes.url())
+
+        def says():
+            status, _, text = server.http("GET", "/ready")
+            return status == 200 and b"on node %s wait: hearthd cannot reach it, the coordinator can (--node-addresses)" % known.encode() in text
+
+        eventually(says, 20, what="a word about it before any push")
+        check = self.checks(server)["nodes: reached by this hearthd"]
+        self.assertEqual(check["verdict"], "VERDICT_WRONG")
+        self.assertIn("1 of 2 nodes; not %s, which Citus has at %s, for " % (own, known), check["found"])
+        self.assertIn("--node-addresses", check["advice"])
+        self.assertEqual(prometheus.value(server.metrics(), "hearth_nodes_away"), 1)
+        self.assertEqual([total(server, name, now_ms() - 30 * MINUTE, now_ms()) for name in names], [1] * len(names))
+        server.stop()
+
+        server = Server("--node-addresses", "db-1", database_url=self.nodes.url(), wait=False)
+        said = b'node-addresses has "db-1": it is a list of at most 64 NAME:PORT=HOST:PORT'
+        eventually(lambda: said in server.http("GET", "/ready")[2], 20, what="a reason that shows it")
         server.stop()
 
     def test_the_disk_of_services_counts_the_tables_of_all_nodes(self):

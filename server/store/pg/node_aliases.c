@@ -70,9 +70,9 @@ enum hearth_status hearth_node_aliases_parse(const char *text, struct hearth_nod
             !take_alias(hearth_str_n(text, n), &aliases->all[aliases->n])) {
             hearth_mem_free(aliases);
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                               "node-addresses is a list of at most %d NAME:PORT=HOST:PORT, "
-                               "separated by commas",
-                               HEARTH_MAX_NODES);
+                               "node-addresses has \"%.*s\": it is a list of at most %d "
+                               "NAME:PORT=HOST:PORT, separated by commas",
+                               n < 60 ? (int)n : 60, text, HEARTH_MAX_NODES);
         }
         aliases->n++;
         text += n + (text[n] == ',');
