@@ -2,8 +2,9 @@
  * store_spans.h -- spans of traces and thread snapshots of traced requests (sql/0008_spans.sql).
  *
  * One thread per server writes: it gathers queued items and commits them together; `done` is called
- * after COMMIT. Duplicates are stored once. Services and instances of the spans are created, or
- * their last_seen is raised, on the way.
+ * after COMMIT. Where tables are distributed, each node has a thread more, which stores the spans of
+ * its services; an item is done when all of its nodes have stored it. Duplicates are stored once.
+ * Services and instances of the spans are created, or their last_seen is raised, on the way.
  *
  * Units:     spans in nanoseconds, snapshots in milliseconds, since the epoch.
  * Ownership: an item is the caller's, who must not change it until `done`; answers live in
@@ -56,6 +57,9 @@ struct hearth_trace_item {
     struct hearth_trace_item *next;
     int64_t queued_mono_ns;
     size_t n_bytes;
+    unsigned n_parts;               /* that nodes of distributed tables have not stored yet */
+    enum hearth_status part_status; /* the first failure of a part */
+    struct hearth_err part_err;
 };
 
 /*
