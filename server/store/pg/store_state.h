@@ -64,6 +64,7 @@ enum hearth_store_rank {
     HEARTH_RANK_DICT,            /* dict.lock: one of them */
     HEARTH_RANK_COMMITTER,       /* committer.lock */
     HEARTH_RANK_TRACE_WRITER,    /* trace_writer.lock */
+    HEARTH_RANK_TRACE_LANES,     /* trace_lanes.lock */
     HEARTH_RANK_BUILDER,         /* builder.lock */
     HEARTH_RANK_MONITORS,        /* monitors.lock */
     HEARTH_RANK_POOL,            /* pool.lock: which connections are taken */
