@@ -10,6 +10,7 @@ import threading
 import time
 import unittest
 
+import otlp
 import schema_dump
 import wire
 from citus_nodes import CITUS, WHY_NOT, Nodes, scale_out
@@ -52,6 +53,16 @@ class CitusCommits(unittest.TestCase):
         except RpcError:
             return False
 
+    def export(self, server, service, trace):
+        """A request with a new span."""
+        server.grpc_bytes(otlp.EXPORT, otlp.request(({"service.name": service}, [otlp.span(trace)])), timeout=DEADLINE)
+
+    def stored_spans(self):
+        """{service: number of spans} of services whose name begins with span-."""
+        rows = self.nodes.sql("SELECT service_id, sum(n_spans) FROM hearth_data.span_group GROUP BY service_id")
+        names = dict(self.nodes.sql("SELECT service_id, name FROM hearth_data.service WHERE name LIKE 'span-%'"))
+        return {names[id]: int(n) for id, n in rows if id in names}
+
     def services_of(self, worker):
         place = ("SELECT v.name FROM hearth_data.service v JOIN citus_shards c ON c.shardid ="
                  " get_shard_id_for_distribution_column('hearth_data.roll_state', v.service_id) WHERE c.nodeport = %d")
@@ -87,6 +98,56 @@ class CitusCommits(unittest.TestCase):
         server.wait_ready()
         self.assertEqual([self.total(server, service) for service in services], [21] * len(services))
         server.stop()
+
+    def test_spans_of_services_on_other_nodes_are_stored_while_a_worker_is_dead(self):
+        server = Server(*schema_dump.QUICK, database_url=self.nodes.url())
+        services = ["span-%d" % i for i in range(10)]
+        for service in services:
+            self.export(server, service, otlp.new_trace())
+        dead = self.nodes.workers[0]
+        lost = self.services_of(dead) & set(services)
+        self.assertTrue(0 < len(lost) < len(services), lost)
+        self.assertEqual(self.stored_spans(), {service: 1 for service in services})
+
+        # As it dies, and while it is known to be dead: one request after the other, so none waits for another's node.
+        dead.kill9()
+        refused, slowest, traces = collections.Counter(), 0, {}
+        for k in range(3):
+            for service in services:
+                traces[service, k], began = otlp.new_trace(), time.monotonic()
+                try:
+                    self.export(server, service, traces[service, k])
+                    slowest = max(slowest, time.monotonic() - began)
+                except RpcError as error:
+                    self.assertIn(error.code, ("unavailable", "deadline_exceeded"))
+                    refused[service] += 1
+        self.assertEqual(refused, {service: 3 for service in lost})
+        note("the slowest request of spans of services on the other node: %.2f s" % slowest)
+
+        # A request with spans of both is refused as a whole, and stored once when it is repeated.
+        both = otlp.request(*[({"service.name": service}, [otlp.span(otlp.new_trace())]) for service in services])
+        with self.assertRaises(RpcError):
+            server.grpc_bytes(otlp.EXPORT, both, timeout=DEADLINE)
+        dead.start()
+        eventually(lambda: self.is_exported(server, both), 30, what="a node that is back")
+        for service, k in traces:
+            if service in lost:
+                self.export(server, service, traces[service, k])
+        stored = self.stored_spans()
+        for service in services:  # what was refused may be stored, too
+            low, high = (5, 5) if service not in lost else (5, 8)
+            self.assertTrue(low <= stored[service] <= high, stored)
+        for service, k in traces:
+            rows = self.nodes.sql("SELECT 1 FROM hearth_data.span_group WHERE trace_id = '\\x%s'" % traces[service, k].hex())
+            self.assertTrue(rows, (service, k))
+        server.stop()
+
+    def is_exported(self, server, request):
+        try:
+            server.grpc_bytes(otlp.EXPORT, request, timeout=20)
+            return True
+        except RpcError:
+            return False
 
     def test_a_worker_that_is_killed_under_load_hurts_its_own_services_only_and_nothing_is_lost_or_doubled(self):
         server = Server(*schema_dump.QUICK, database_url=self.nodes.url())

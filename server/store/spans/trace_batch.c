@@ -8,20 +8,24 @@
  *                associations of their spans, a row for each service; then the snapshots
  *                (trace_snapshots.c)
  *
+ * Groups of services that another node of distributed tables owns are left out, and become parts,
+ * which are stored on their node afterwards (trace_lanes.h).
+ *
  * ON CONFLICT DO NOTHING makes the inserts repeatable. Associations have no key: repeated ones, and
  * those of groups that were dropped, do no harm.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
+#include "hearth/store/lost_nodes.h"
 #include "hearth/store/store_agents.h"
 
 #include "pg/partitions.h"
 #include "pg/pg_rows.h"
-#include "pg/queries.h"
 #include "pg/session.h"
 #include "pg/store_state.h"
 #include "spans/span_group_rows.h"
+#include "spans/trace_parts.h"
 #include "spans/trace_writer.h"
 
 #include <assert.h>
@@ -42,25 +46,6 @@
  */
 #define TASK_GRACE_MS (10 * INT64_C(60000))
 
-/* A row of span_group, as a parameter. */
-struct group_row {
-    int32_t service_id;
-    int64_t start_ns, segment_key, trace_key, duration_ns;
-    int32_t n_spans, kind, flags; /* flags: enum hearth_span_group_flags and ONLY_PROFILED */
-    struct hearth_str trace_id, segment_id, instance, endpoint, spans;
-};
-
-#define GROUP_ROW(kind, member) HEARTH_COLUMN(kind, struct group_row, member)
-static const struct hearth_column group_row_columns[] = {
-    GROUP_ROW(I32, service_id),   GROUP_ROW(I64, start_ns),    GROUP_ROW(I64, segment_key),
-    GROUP_ROW(I64, trace_key),    GROUP_ROW(I64, duration_ns), GROUP_ROW(I32, n_spans),
-    GROUP_ROW(I32, kind),         GROUP_ROW(I32, flags),       GROUP_ROW(BYTES, trace_id),
-    GROUP_ROW(BYTES, segment_id), GROUP_ROW(TEXT, instance),   GROUP_ROW(TEXT, endpoint),
-    GROUP_ROW(BYTES, spans),
-};
-static const struct hearth_row_type group_row_type =
-    HEARTH_ROW_TYPE(group_row_columns, struct group_row);
-
 /* A group whose spans have ids. */
 struct associated {
     int32_t service_id;
@@ -70,11 +55,12 @@ struct associated {
 /* The groups of a batch. */
 struct groups {
     struct hearth_trace_batch *batch;
-    struct group_row *rows;
-    struct group_row *wanted; /* those of them that are inserted; chosen by each attempt */
+    struct hearth_trace_row *rows;
+    struct hearth_trace_row *wanted;  /* those of them that are inserted; chosen by each attempt */
+    struct hearth_trace_row *distant; /* those that another node owns; chosen by each attempt */
     struct associated *associated;
-    size_t n, n_wanted, n_associated, cap; /* cap: of the arrays */
-    struct hearth_cancel refreshing;       /* instances are refreshed until its deadline */
+    size_t n, n_wanted, n_distant, n_associated, cap; /* cap: of the arrays */
+    struct hearth_cancel refreshing; /* instances are refreshed until its deadline */
 };
 
 /* ---- instances ---- */
@@ -152,17 +138,18 @@ static bool make_group_arrays(struct groups *groups)
 
     groups->rows = hearth_arena_array(&batch->arena, groups->cap, sizeof *groups->rows);
     groups->wanted = hearth_arena_array(&batch->arena, groups->cap, sizeof *groups->wanted);
+    groups->distant = hearth_arena_array(&batch->arena, groups->cap, sizeof *groups->distant);
     groups->associated = hearth_arena_array(&batch->arena, groups->cap, sizeof *groups->associated);
 
     return !batch->arena.refused;
 }
 
-static void add_group_row(struct groups *groups, const struct hearth_trace_item *item,
+static void add_group_row(struct groups *groups, struct hearth_trace_item *item,
                           const struct hearth_span_group *group, int32_t service_id)
 {
     assert(groups->n < groups->cap);
 
-    groups->rows[groups->n++] = (struct group_row){
+    groups->rows[groups->n++] = (struct hearth_trace_row){
         .service_id = service_id,
         .start_ns = group->start_ns,
         .segment_key = hearth_trace_key(group->segment_id, group->is_raw),
@@ -176,6 +163,7 @@ static void add_group_row(struct groups *groups, const struct hearth_trace_item 
         .instance = group->instance,
         .endpoint = group->endpoint,
         .spans = group->spans,
+        .item = item,
     };
 
     if (group->n_span_ids > 0) {
@@ -192,7 +180,7 @@ static enum hearth_status make_group_rows(struct groups *groups, struct hearth_e
     }
 
     for (size_t i = 0; i < batch->n_items; i++) {
-        const struct hearth_trace_item *item = batch->items[i];
+        struct hearth_trace_item *item = batch->items[i];
         const struct hearth_scope scope = {.store = batch->store,
                                            .tenant = item->tenant,
                                            .cancel = batch->cancel,
@@ -214,10 +202,19 @@ static enum hearth_status make_group_rows(struct groups *groups, struct hearth_e
 
 /* ---- partitions ---- */
 
+/* The nodes of distributed tables that are known now see to the leaves of their groups. */
+static bool is_distant(const struct groups *groups, const struct hearth_trace_row *row)
+{
+    return hearth_store_node_of(groups->batch->store, row->service_id) != 0;
+}
+
 static enum hearth_status ensure_group_leaves(const struct groups *groups, struct hearth_pg *pg,
                                               struct hearth_err *err)
 {
     for (size_t i = 0; i < groups->n; i++) {
+        if (is_distant(groups, &groups->rows[i])) {
+            continue;
+        }
         HEARTH_TRY(hearth_partitions_ensure(groups->batch->store, pg, HEARTH_LEAF_SPAN_GROUP,
                                             hearth_day_of(groups->rows[i].start_ns), err));
     }
@@ -261,12 +258,16 @@ static bool has_trace_task(const PGresult *rows, int32_t service_id)
 /* Choose all groups but those that are kept for trace tasks only and whose service has none. */
 static void choose_wanted(struct groups *groups, const PGresult *rows)
 {
-    groups->n_wanted = 0;
+    groups->n_wanted = groups->n_distant = 0;
     for (size_t i = 0; i < groups->n; i++) {
-        struct group_row row = groups->rows[i];
+        struct hearth_trace_row row = groups->rows[i];
         if ((row.flags & ONLY_PROFILED) == 0 || has_trace_task(rows, row.service_id)) {
             row.flags &= ~ONLY_PROFILED;
-            groups->wanted[groups->n_wanted++] = row;
+            if (is_distant(groups, &row)) {
+                groups->distant[groups->n_distant++] = row;
+            } else {
+                groups->wanted[groups->n_wanted++] = row;
+            }
         }
     }
 }
@@ -329,27 +330,6 @@ static enum hearth_status lock_span_services(struct groups *groups, struct heart
         hearth_idmap_reset(&batch->names->refreshed);
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "a service was removed just now; retry");
     }
-
-    return HEARTH_OK;
-}
-
-static enum hearth_status insert_groups(const struct groups *groups, struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    struct hearth_trace_batch *batch = groups->batch;
-    struct hearth_pg_params params;
-
-    hearth_pg_params_init(&params, &batch->arena);
-    hearth_pg_param_rows(&params, &group_row_type, groups->wanted, groups->n_wanted);
-
-    PGresult *result = NULL;
-    HEARTH_TRY(hearth_pg_exec(pg, hearth_sql_insert_span_groups, &params, batch->cancel, &result,
-                              ret_fault, err));
-
-    int64_t n_stored = 0;
-    (void)hearth_str_to_i64(hearth_str_c(PQcmdTuples(result)), &n_stored);
-    PQclear(result);
-    hearth_metric_add(HEARTH_M_SEGMENTS_STORED, n_stored);
 
     return HEARTH_OK;
 }
@@ -462,7 +442,12 @@ static enum hearth_status run_batch_transaction(struct groups *groups, struct he
 
     if (groups->n > 0) {
         HEARTH_TRY(lock_span_services(groups, pg, ret_fault, err));
-        HEARTH_TRY(insert_groups(groups, pg, ret_fault, err));
+    }
+
+    if (groups->n_wanted > 0) {
+        HEARTH_TRY(hearth_trace_rows_insert(groups->wanted, groups->n_wanted, pg,
+                                            &groups->batch->arena, groups->batch->cancel, ret_fault,
+                                            err));
     }
 
     if (groups->n_associated > 0) {
@@ -510,6 +495,11 @@ enum hearth_status hearth_trace_batch_store(struct hearth_trace_batch *batch,
     enum hearth_status status = make_group_rows(&groups, err);
     if (status == HEARTH_OK) {
         status = hearth_store_as_owner(batch->store, batch->cancel, write_batch_on, &groups, err);
+    }
+
+    if (status == HEARTH_OK) {
+        status = hearth_trace_parts_make(batch->store, groups.distant, groups.n_distant,
+                                         &batch->parts, err);
     }
 
     hearth_arena_release(&batch->arena);

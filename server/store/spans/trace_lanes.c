@@ -116,7 +116,9 @@ static void store_parts(struct lane *lane, struct hearth_trace_part *parts)
             status = insert_patiently(lane, part, &err);
             is_settled = is_passing(status);
         }
-        if (status == HEARTH_CANCELLED) {
+        if (status == HEARTH_ABORTED) {
+            status = HEARTH_UNAVAILABLE; /* the client is to try again */
+        } else if (status == HEARTH_CANCELLED) {
             status = HEARTH_FAIL(&err, HEARTH_UNAVAILABLE, "the server is stopping");
         }
         end_part(lane->lanes, part, lane, status, &err);
@@ -126,7 +128,7 @@ static void store_parts(struct lane *lane, struct hearth_trace_part *parts)
 /* ---- threads ---- */
 
 /* Wait for parts and take some. NULL: stopping, and the queue is empty. */
-static struct hearth_trace_part *take_parts(struct lane *lane)
+static struct hearth_trace_part *take_lane_parts(struct lane *lane)
 {
     struct hearth_trace_lanes *lanes = lane->lanes;
 
@@ -155,8 +157,8 @@ static void *run_lane(void *arg)
     struct lane *lane = arg;
     struct hearth_trace_lanes *lanes = lane->lanes;
 
-    for (struct hearth_trace_part *parts = take_parts(lane); parts != NULL;
-         parts = take_parts(lane)) {
+    for (struct hearth_trace_part *parts = take_lane_parts(lane); parts != NULL;
+         parts = take_lane_parts(lane)) {
         store_parts(lane, parts);
     }
 

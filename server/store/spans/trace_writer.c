@@ -5,6 +5,9 @@
  *   committed             done(OK)
  *   the database is away  tried again for ten seconds, 20 to 640 ms apart; then done(UNAVAILABLE)
  *   any other failure     each item is stored alone: done(its own status)
+ *
+ * Spans that other nodes of distributed tables own are handed to the lanes (trace_lanes.h), which
+ * end their items.
  */
 #include "spans/trace_writer.h"
 
@@ -16,6 +19,7 @@
 #include "pg/disk.h"
 #include "pg/session.h"
 #include "pg/store_state.h"
+#include "spans/trace_lanes.h"
 
 #include <assert.h>
 
@@ -40,6 +44,7 @@ struct hearth_trace_writer {
     bool ended;     /* the thread has ended */
 
     struct hearth_cancel cancel; /* set when the deadline of _stop has passed */
+    struct hearth_trace_lanes *lanes;
     /* Only for the thread: */
     struct hearth_trace_names names;
     struct hearth_trace_item *batch[MAX_BATCH_ITEMS];
@@ -101,6 +106,9 @@ enum hearth_status hearth_store_submit_traces(struct hearth_store *store,
     item->n_bytes = count_trace_item_bytes(item);
     item->queued_mono_ns = hearth_clock_mono_ns();
     item->next = NULL;
+    item->n_parts = 0;
+    item->part_status = HEARTH_OK;
+    item->part_err = (struct hearth_err)HEARTH_ERR_INIT;
 
     hearth_mutex_lock(&writer->lock);
     enum hearth_status status = check_trace_queue_room(writer, item, err);
@@ -171,6 +179,13 @@ static void end_trace_item(struct hearth_trace_writer *writer, struct hearth_tra
     item->done(item, status, err); /* which may free the item */
 }
 
+/* An item has no parts any more. */
+static void end_divided_item(void *context, struct hearth_trace_item *item,
+                             enum hearth_status status, const struct hearth_err *err)
+{
+    end_trace_item(context, item, status, err);
+}
+
 /* ---- storing ---- */
 
 static bool is_database_away(enum hearth_status status)
@@ -191,9 +206,13 @@ static void pause_writer(struct hearth_trace_writer *writer, int64_t duration_ns
     hearth_mutex_unlock(&writer->lock);
 }
 
-/* Store items in one transaction; try again while the database is away. */
+/*
+ * Store items in one transaction; try again while the database is away. *ret_parts: what is left
+ * for other nodes, if it returns OK.
+ */
 static enum hearth_status store_patiently(struct hearth_trace_writer *writer,
                                           struct hearth_trace_item *const *items, size_t n,
+                                          struct hearth_trace_part **ret_parts,
                                           struct hearth_err *err)
 {
     int64_t give_up_ns = hearth_clock_mono_ns() + PATIENCE_NS;
@@ -208,6 +227,7 @@ static enum hearth_status store_patiently(struct hearth_trace_writer *writer,
             .cancel = &writer->cancel,
         };
         enum hearth_status status = hearth_trace_batch_store(&batch, err);
+        *ret_parts = batch.parts;
         if (!is_database_away(status) || hearth_clock_mono_ns() >= give_up_ns ||
             atomic_load(&writer->cancel.cancelled)) {
             return status;
@@ -220,13 +240,14 @@ static enum hearth_status store_patiently(struct hearth_trace_writer *writer,
 static void store_batch(struct hearth_trace_writer *writer, size_t n)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
-    enum hearth_status status = store_patiently(writer, writer->batch, n, &err);
+    struct hearth_trace_part *parts = NULL;
+    enum hearth_status status = store_patiently(writer, writer->batch, n, &parts, &err);
     bool is_settled = status == HEARTH_OK || is_database_away(status) || n == 1;
 
     for (size_t i = 0; i < n; i++) {
         /* One item may be the cause: store each alone, until the database is away. */
         if (!is_settled) {
-            status = store_patiently(writer, &writer->batch[i], 1, &err);
+            status = store_patiently(writer, &writer->batch[i], 1, &parts, &err);
             is_settled = is_database_away(status); /* do not wait again for each of the others */
         }
 
@@ -234,8 +255,17 @@ static void store_batch(struct hearth_trace_writer *writer, size_t n)
             status = HEARTH_FAIL(&err, HEARTH_UNAVAILABLE, "the server is stopping");
         }
 
-        end_trace_item(writer, writer->batch[i], status, &err);
+        /* Before parts are handed over, nobody else changes their number. */
+        if (writer->batch[i]->n_parts == 0) {
+            end_trace_item(writer, writer->batch[i], status, &err);
+        }
+        if (!is_settled) {
+            hearth_trace_lanes_submit(writer->lanes, parts);
+            parts = NULL;
+        }
     }
+
+    hearth_trace_lanes_submit(writer->lanes, parts);
 }
 
 static void *run_trace_writer(void *arg)
@@ -278,6 +308,12 @@ enum hearth_status hearth_trace_writer_start(struct hearth_store *store,
     hearth_trace_names_init(&writer->names);
     hearth_mutex_init(&writer->lock, HEARTH_RANK_TRACE_WRITER, "trace_writer.lock");
     hearth_cond_init(&writer->wake);
+    enum hearth_status status = hearth_trace_lanes_new(store, &writer->cancel, end_divided_item,
+                                                       writer, &writer->lanes, err);
+    if (status != HEARTH_OK) {
+        free_trace_writer(writer);
+        return status;
+    }
 
     /* Start the thread with all signals blocked: the main thread handles them. */
     sigset_t all, old;
@@ -286,6 +322,7 @@ enum hearth_status hearth_trace_writer_start(struct hearth_store *store,
     int rc = pthread_create(&writer->thread, NULL, run_trace_writer, writer);
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc != 0) {
+        hearth_trace_lanes_stop(writer->lanes, 0);
         free_trace_writer(writer);
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start the thread that writes spans");
     }
@@ -310,10 +347,13 @@ void hearth_trace_writer_stop(struct hearth_trace_writer *writer, int64_t deadli
         wait_for_wake(writer, deadline_mono_ns);
     }
 
-    /* After the deadline its statements are cancelled. */
-    atomic_store(&writer->cancel.cancelled, true);
+    /* After the deadline its statements are cancelled. If it has ended, nodes have the time. */
+    if (!writer->ended) {
+        atomic_store(&writer->cancel.cancelled, true);
+    }
     (void)pthread_cond_broadcast(&writer->wake);
     hearth_mutex_unlock(&writer->lock);
     (void)pthread_join(writer->thread, NULL);
+    hearth_trace_lanes_stop(writer->lanes, deadline_mono_ns);
     free_trace_writer(writer);
 }

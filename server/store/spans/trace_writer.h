@@ -61,11 +61,15 @@ struct hearth_trace_batch {
     size_t n_items;
     struct hearth_cancel *cancel;
     /* Set by hearth_trace_batch_store: */
+    struct hearth_trace_part *parts; /* what is left for other nodes to store; the caller's */
     struct hearth_arena arena;
     int64_t now_ms;
 };
 
-/* Store the items. UNAVAILABLE, DEADLINE_EXCEEDED: the database is away. */
+/*
+ * Store the items, but for batch->parts, which are set if it returns OK. UNAVAILABLE,
+ * DEADLINE_EXCEEDED: the database is away.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_trace_batch_store(struct hearth_trace_batch *batch,
                                                               struct hearth_err *err);
 

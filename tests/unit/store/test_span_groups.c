@@ -3,6 +3,7 @@
 #include "hearth/store/store_spans.h"
 #include "hearth/store/store_tasks.h"
 
+#include "node_map.h"
 #include "pg/pg.h"
 #include "spans/snapshots_expire.h"
 #include "step_fixture.h"
@@ -30,18 +31,29 @@ static void on_done(struct hearth_trace_item *item, enum hearth_status status,
     (void)pthread_mutex_unlock(&waiting->lock);
 }
 
+static void submit_item(struct fixture *fix, struct hearth_trace_item item, struct waiting *ret)
+{
+    *ret = (struct waiting){
+        .item = item, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+    ret->item.done = on_done;
+    assert_ok(hearth_store_submit_traces(fix->store, &ret->item, &err));
+}
+
+static enum hearth_status await_item(struct waiting *waiting)
+{
+    (void)pthread_mutex_lock(&waiting->lock);
+    while (!waiting->done) {
+        (void)pthread_cond_wait(&waiting->wake, &waiting->lock);
+    }
+    (void)pthread_mutex_unlock(&waiting->lock);
+    return waiting->status;
+}
+
 static enum hearth_status store_item(struct fixture *fix, struct hearth_trace_item item)
 {
-    struct waiting waiting = {
-        .item = item, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
-    waiting.item.done = on_done;
-    assert_ok(hearth_store_submit_traces(fix->store, &waiting.item, &err));
-    (void)pthread_mutex_lock(&waiting.lock);
-    while (!waiting.done) {
-        (void)pthread_cond_wait(&waiting.wake, &waiting.lock);
-    }
-    (void)pthread_mutex_unlock(&waiting.lock);
-    return waiting.status;
+    struct waiting waiting;
+    submit_item(fix, item, &waiting);
+    return await_item(&waiting);
 }
 
 static int64_t ask_count(struct fixture *fix, const char *sql)
@@ -351,9 +363,69 @@ static void a_service_that_was_removed_is_made_again(void **state)
     close_fixture(&fix);
 }
 
+static bool is_done(struct waiting *waiting)
+{
+    (void)pthread_mutex_lock(&waiting->lock);
+    bool done = waiting->done;
+    (void)pthread_mutex_unlock(&waiting->lock);
+    return done;
+}
+
+static void spans_of_a_node_that_is_down_wait_and_those_of_others_are_stored(void **state)
+{
+    (void)state;
+    enum {
+        N = 10
+    };
+    struct fixture fix;
+    open_fixture(&fix);
+    struct hearth_nodes *nodes = make_nodes(fix.store);
+    struct test_node two[] = {{7, NOWHERE}, {9, g_cluster.dir}};
+    divide(fix.store, nodes, two, 2);
+    fix.store->nodes = nodes; /* the store's from now on */
+
+    /* One item of each service, and one of all. */
+    struct waiting waiting[N + 1];
+    struct hearth_span_group groups[N + 1];
+    char names[N][16];
+    for (int i = 0; i < N; i++) {
+        (void)snprintf(names[i], sizeof names[i], "svc-%d", i);
+        groups[i] = group(names[i], "t-1", names[i], "/buy", now_ns());
+        submit_item(
+            &fix, (struct hearth_trace_item){.tenant = TENANT, .groups = &groups[i], .n_groups = 1},
+            &waiting[i]);
+    }
+    submit_item(&fix, (struct hearth_trace_item){.tenant = TENANT, .groups = groups, .n_groups = N},
+                &waiting[N]);
+
+    int n_up = 0;
+    for (int i = 0; i < N; i++) {
+        int32_t id;
+        assert_ok(hearth_store_service_id(STORE_SCOPE(fix.store, TENANT, &fix.arena),
+                                          hearth_str_c(names[i]), true, &id, &err));
+        if (hearth_node_of(nodes, id) == 2) {
+            assert_int_equal(await_item(&waiting[i]), HEARTH_OK);
+            n_up++;
+        }
+    }
+    assert_in_range(n_up, 1, N - 1);
+    assert_int_equal(ask_count(&fix, "SELECT count(*) FROM hearth_data.span_group"), n_up);
+    assert_false(is_done(&waiting[N]));
+
+    /* It is back, at another address. */
+    two[0].host = g_cluster.dir;
+    divide(fix.store, nodes, two, 2);
+    for (int i = 0; i <= N; i++) {
+        assert_int_equal(await_item(&waiting[i]), HEARTH_OK);
+    }
+    assert_int_equal(ask_count(&fix, "SELECT count(*) FROM hearth_data.span_group"), N);
+    close_fixture(&fix);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(spans_of_a_node_that_is_down_wait_and_those_of_others_are_stored),
         cmocka_unit_test(a_segment_is_found_by_its_trace_its_id_and_its_service),
         cmocka_unit_test(bytes_and_their_hexadecimal_text_are_one_trace),
         cmocka_unit_test(only_services_with_a_trace_task_are_kept_when_asked_for),
