@@ -3,12 +3,33 @@
 
 #include "pg/pg_rows.h"
 
+#include <assert.h>
+
 #define N_SAMPLES "64" /* services whose place is compared */
 
+static const char *const TABLES[HEARTH_N_SHARD_TABLES] = {
+    [HEARTH_SOURCE_PROFILE] = "profile",    [HEARTH_SOURCE_LATE] = "profile_late",
+    [HEARTH_SOURCE_SEGMENT] = "segment",    [HEARTH_SOURCE_TOTALS] = "hour_totals",
+    [HEARTH_SOURCE_ROLL_10M] = "roll_10m",  [HEARTH_SOURCE_ROLL_1H] = "roll_1h",
+    [HEARTH_SOURCE_ROLL_1D] = "roll_1d",    [HEARTH_SHARD_ROLL_STATE] = "roll_state",
+    [HEARTH_SHARD_TOMBSTONE] = "tombstone",
+};
+
+const char *hearth_shard_table(unsigned table)
+{
+    assert(table < HEARTH_N_SHARD_TABLES);
+    return TABLES[table];
+}
+
 #define SHARD(kind, member) HEARTH_COLUMN(kind, struct hearth_node_shard, member)
-static const struct hearth_column shard_columns[] = {SHARD(I32, first_hash), SHARD(I32, group),
-                                                     SHARD(TEXT, host),      SHARD(I32, port),
-                                                     SHARD(BOOL, is_usable), SHARD(I64, n_copies)};
+static const struct hearth_column shard_columns[] = {
+    SHARD(I32, first_hash),
+    SHARD(I32, group),
+    SHARD(TEXT, host),
+    SHARD(I32, port),
+    SHARD(BOOL, is_usable),
+    SHARD(I64, n_copies),
+    HEARTH_COLUMN_LIST(I64S, struct hearth_node_shard, ids, n_ids)};
 static const struct hearth_row_type shard_rows =
     HEARTH_ROW_TYPE(shard_columns, struct hearth_node_shard);
 
@@ -16,17 +37,30 @@ enum hearth_status hearth_node_shards_read(struct hearth_pg *pg, struct hearth_a
                                            struct hearth_node_shard **ret, size_t *ret_n,
                                            struct hearth_err *err)
 {
+    struct hearth_str names[HEARTH_N_SHARD_TABLES];
+    for (unsigned i = 0; i < HEARTH_N_SHARD_TABLES; i++) {
+        names[i] = hearth_str_c(TABLES[i]);
+    }
+
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, arena);
+    hearth_pg_param_text_array(&params, names, HEARTH_N_SHARD_TABLES);
+
     /* A shard with several copies is written through the coordinator, which writes all of them. */
     const struct hearth_pg_query query = {
-        .sql = "SELECT s.shardminvalue::int4, coalesce(min(n.groupid), 0)::int4,"
+        .sql = "SELECT q.*, ARRAY(SELECT x.shardid FROM unnest($1::text[]) WITH ORDINALITY t (name,"
+               " at) JOIN pg_catalog.pg_class c ON c.relname = t.name AND c.relnamespace ="
+               " 'hearth_data'::regnamespace JOIN pg_catalog.pg_dist_shard x ON x.logicalrelid ="
+               " c.oid AND x.shardminvalue::int4 = q.first_hash ORDER BY t.at) FROM (SELECT"
+               " s.shardminvalue::int4 AS first_hash, coalesce(min(n.groupid), 0)::int4,"
                " coalesce(min(n.nodename), '')::text, coalesce(min(n.nodeport), 0)::int4,"
                " coalesce(bool_and(n.isactive AND n.hasmetadata AND n.metadatasynced),"
                " false)::int4, count(*) FROM pg_catalog.pg_dist_shard s JOIN "
                "pg_catalog.pg_dist_placement p"
                " USING (shardid) LEFT JOIN pg_catalog.pg_dist_node n ON n.groupid = p.groupid AND"
-               " n.groupid <> 0 AND n.noderole = 'primary' WHERE s.logicalrelid = "
-               "'hearth_data.roll_state'::regclass"
-               " GROUP BY 1 ORDER BY 1",
+               " n.groupid <> 0 AND n.noderole = 'primary' WHERE s.logicalrelid ="
+               " 'hearth_data.roll_state'::regclass GROUP BY 1) q ORDER BY 1",
+        .params = &params,
         .type = &shard_rows,
         .arena = arena};
 

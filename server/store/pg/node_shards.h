@@ -4,13 +4,34 @@
  *
  * All data tables are placed together, so the shards of one of them, roll_state, stand for all.
  *
+ * On a node, a shard is an ordinary table with the name of the data table, an underscore and the
+ * number of the shard. A query that names it is planned by PostgreSQL alone (node_parts.h).
+ *
  * Threads: safe; a connection belongs to its caller. Errors: of the statements.
  */
 #ifndef HEARTH_STORE_NODE_SHARDS_H
 #define HEARTH_STORE_NODE_SHARDS_H
 
+#include "hearth/model/profile_source.h"
+
 #include "pg/node_ranges.h"
 #include "pg/pg.h"
+
+/* The tables whose shards queries name: one for each source, and these. */
+enum {
+    HEARTH_SHARD_ROLL_STATE = HEARTH_N_SOURCES,
+    HEARTH_SHARD_TOMBSTONE,
+    HEARTH_N_SHARD_TABLES,
+};
+
+/* The name of such a table, without its schema. */
+const char *hearth_shard_table(unsigned table);
+
+/* The tables of a range of hashes. */
+struct hearth_shard {
+    int32_t group;                      /* of the node that has them */
+    int64_t ids[HEARTH_N_SHARD_TABLES]; /* Citus' numbers of the shards */
+};
 
 struct hearth_node_shard {
     int32_t first_hash;
@@ -19,6 +40,8 @@ struct hearth_node_shard {
     int32_t port;
     bool is_usable;   /* it is active, and its copy of Citus' catalogues is up to date */
     int64_t n_copies; /* above 1: written through the coordinator only, which writes all of them */
+    int64_t *ids;     /* of the shards with this first hash, by HEARTH_SHARD_*; may be incomplete */
+    size_t n_ids;
 };
 
 /* Read the shards, sorted by hash, on a connection to the coordinator. */

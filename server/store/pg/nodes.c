@@ -51,6 +51,7 @@ struct hearth_nodes {
     unsigned last;
     struct node_address *addresses;
     struct hearth_node_range *ranges;
+    struct hearth_shard *shards; /* of the ranges; all ids are 0 if they are not known */
     size_t n_ranges;
     uint64_t version;     /* of the ranges */
     int64_t read_mono_ns; /* when the map was read last, or was tried; 0: never */
@@ -123,6 +124,7 @@ void hearth_nodes_free(struct hearth_nodes *nodes)
     (void)pthread_cond_destroy(&nodes->looked);
     hearth_mutex_destroy(&nodes->lock);
     hearth_mem_free(nodes->ranges);
+    hearth_mem_free(nodes->shards);
     hearth_node_aliases_free(nodes->aliases);
     hearth_mem_free(nodes);
 }
@@ -134,6 +136,21 @@ unsigned hearth_node_of(struct hearth_nodes *nodes, int32_t service_id)
     hearth_mutex_unlock(&nodes->lock);
 
     return node;
+}
+
+void hearth_nodes_find_place(struct hearth_nodes *nodes, int32_t service_id,
+                             struct hearth_node_place *ret)
+{
+    *ret = (struct hearth_node_place){0};
+    hearth_mutex_lock(&nodes->lock);
+    const struct hearth_node_range *range =
+        hearth_node_find_range(nodes->ranges, nodes->n_ranges, service_id);
+    if (range != NULL) {
+        ret->node = range->node;
+        ret->shard = nodes->shards[range - nodes->ranges];
+        ret->has_shard = range->node != 0 && ret->shard.ids[0] != 0 && !nodes->is_suspected;
+    }
+    hearth_mutex_unlock(&nodes->lock);
 }
 
 /* ---- taking the map over ---- */
@@ -320,13 +337,28 @@ enum hearth_status hearth_nodes_take(struct hearth_nodes *nodes,
                                      struct hearth_err *err)
 {
     struct hearth_node_range *ranges = hearth_mem_calloc(n + 1, sizeof ranges[0]);
-    if (ranges == NULL) {
+    struct hearth_shard *tables = hearth_mem_calloc(n + 1, sizeof tables[0]);
+    if (ranges == NULL || tables == NULL) {
+        hearth_mem_free(ranges);
+        hearth_mem_free(tables);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the map of nodes");
+    }
+
+    for (size_t i = 0; i < n; i++) {
+        tables[i].group = shards[i].group;
+        if (shards[i].n_ids == HEARTH_N_SHARD_TABLES) {
+            memcpy(tables[i].ids, shards[i].ids, sizeof tables[i].ids);
+        }
     }
 
     hearth_mutex_lock(&nodes->lock);
     enum hearth_status status = place_shards(nodes, shards, n, ranges, err);
     struct hearth_node_range *unused = ranges;
+    struct hearth_shard *unused_tables = tables;
+    if (status == HEARTH_OK) {
+        unused_tables = nodes->shards;
+        nodes->shards = tables;
+    }
     if (status == HEARTH_OK && !are_ranges_same(nodes, ranges, n)) {
         unused = nodes->ranges;
         nodes->ranges = ranges;
@@ -335,6 +367,7 @@ enum hearth_status hearth_nodes_take(struct hearth_nodes *nodes,
     }
     hearth_mutex_unlock(&nodes->lock);
     hearth_mem_free(unused);
+    hearth_mem_free(unused_tables);
 
     return status;
 }

@@ -5,7 +5,9 @@
  * Any node of Citus takes any statement over the data tables and passes it on to the owner of the
  * rows. That costs several times the CPU of a commit, makes it a two-phase commit, and one node
  * that is down then stops what the others could do. So reads of one node's services go to it
- * (node_reads.h). A map that is out of date is harmless: the old owner passes statements on.
+ * (node_reads.h), and a read of services of several nodes is divided (node_parts.h). A map that is
+ * out of date is harmless: the old owner passes statements on, and a statement that names tables
+ * of shards checks that they are still there.
  *
  * The map is read from Citus' own catalogues on the coordinator, each 10 s, and sooner after a
  * connection to a node was lost. A node that has another address in it is met there first, because
@@ -70,6 +72,15 @@ HEARTH_MUST_CHECK enum hearth_status hearth_nodes_ranges(struct hearth_nodes *no
 
 /* The owner of a service in the present map. */
 unsigned hearth_node_of(struct hearth_nodes *nodes, int32_t service_id);
+
+/* Where the rows of a service are in the present map. */
+struct hearth_node_place {
+    unsigned node;
+    bool has_shard; /* its tables are known; false for node 0, and while the map may be wrong */
+    struct hearth_shard shard;
+};
+void hearth_nodes_find_place(struct hearth_nodes *nodes, int32_t service_id,
+                             struct hearth_node_place *ret);
 
 /* The number of nodes that were known since the start, without node 0. */
 unsigned hearth_nodes_count(struct hearth_nodes *nodes);

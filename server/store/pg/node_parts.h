@@ -1,0 +1,57 @@
+/*
+ * node_parts.h -- the services of a read, divided by the nodes that own them (private to the
+ * store).
+ *
+ * A query of a distributed table is planned once for each shard, which costs several times the
+ * query itself. A statement that names the tables of the shards is planned by PostgreSQL alone, on
+ * the node that has them. So a read of several services is a statement for each node, and names
+ * the tables of the shards.
+ *
+ * A shard may move. Its old tables stay on the old node for some seconds, and miss what is written
+ * to the new ones. So each statement returns, from its own snapshot, how many of the shards the
+ * node still has by Citus' catalogues. If it is not all of them, what the
+ * statement returned is thrown away, and the read runs on the names of the data tables.
+ *
+ * Threads: safe. Ownership: all in the arena.
+ * Source:  docs/decisions/0045-operating-distributed-tables.md.
+ */
+#ifndef HEARTH_STORE_NODE_PARTS_H
+#define HEARTH_STORE_NODE_PARTS_H
+
+#include "pg/node_shards.h"
+#include "pg/session.h"
+
+/* The services of one node. */
+struct hearth_node_part {
+    unsigned node;           /* 0: the database of the URL */
+    const int32_t *services; /* in the order of the read */
+    size_t n_services;
+    const size_t *shard_of;      /* [n_services], indexes of shards; NULL without shards */
+    struct hearth_shard *shards; /* whose tables statements name */
+    size_t n_shards;             /* 0: statements name the data tables */
+};
+
+/* Divide the services of a read. No parts: the store knows no nodes. NO_MEMORY. */
+HEARTH_MUST_CHECK enum hearth_status hearth_node_parts(struct hearth_store *store,
+                                                       const int32_t *services, size_t n,
+                                                       struct hearth_arena *arena,
+                                                       struct hearth_node_part **ret, size_t *ret_n,
+                                                       struct hearth_err *err);
+
+/* Append " FROM .." and a condition that counts the shards of a part which its node has. */
+void hearth_node_part_count(struct hearth_buf *sql, const struct hearth_node_part *part);
+
+/* Append the name of a table of a shard; NULL: of the data table. */
+void hearth_shard_name(struct hearth_buf *sql, unsigned table, const struct hearth_shard *shard);
+
+/*
+ * Run a read of a part with shards on its node. *ret_done false: it may run on the data tables,
+ * because the node was not reached, or because the callback failed and has set *is_stale: not all
+ * shards were there, or a table was missing. Then the map is read again.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_node_part_read(const struct hearth_store_reader *reader,
+                                                           const struct hearth_node_part *part,
+                                                           const bool *is_stale, bool *ret_done,
+                                                           struct hearth_err *err);
+
+#endif
