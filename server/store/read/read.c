@@ -1,6 +1,9 @@
 /*
  * read.c -- rows, totals and costs of a plan.
  *
+ * Where the tables are distributed, each node has a statement of its own, for its services. So
+ * services of two nodes are not of one snapshot; each service is.
+ *
  * The statement (read_sql.c) returns the generations of its own snapshot, normally before all other
  * rows. A service whose generation differs from the plan's ends the read. (A parallel plan may
  * return them later: the end of the read checks that all were returned.) Rows that the database
@@ -16,7 +19,9 @@
 #include "pg/layout.h"
 #include "pg/pg.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 #include "read/read_internal.h"
+#include "read/read_parts.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -26,6 +31,8 @@
 
 struct read {
     const struct hearth_read_plan *plan;
+    const struct hearth_read_plan *now;  /* the plan, or that of the services of one node */
+    const struct hearth_node_part *part; /* whose shards the statement names; NULL: data tables */
     struct read_statement statement;
     const struct hearth_scope *scope;
     struct hearth_arena arena;        /* text and parameters of the statement */
@@ -38,9 +45,12 @@ struct read {
     const struct hearth_tombstone *tombstones;
     size_t n_tombstones;
 
-    size_t n_current;        /* returned generations that equal the plan's */
-    size_t n_expected;       /* services that have a row of roll_state according to the plan */
-    int64_t n_rows, n_bytes; /* for metrics; n_rows also tells whether a second run is allowed */
+    bool has_shards;   /* the node has all shards of the part, as the statement has returned */
+    bool is_stale;     /* it has not, or a table is missing */
+    size_t n_current;  /* returned generations that equal the plan's */
+    size_t n_expected; /* services that have a row of roll_state according to the plan */
+    int64_t n_rows, n_bytes; /* for metrics; n_rows also tells whether a second run is allowed, */
+    int64_t n_rows_before;   /* with the rows of the nodes before */
 
     /* Consumer of the rows: visit_row, visit_total or costs is set. */
     hearth_read_row_fn *visit_row;
@@ -71,10 +81,22 @@ static const struct hearth_service_state *find_service_state(const struct read *
                    hearth_compare_i32);
 }
 
-/* Compare a generation of the database with the plan's. */
+static enum hearth_status fail_moved(struct read *read, struct hearth_err *err)
+{
+    read->is_stale = true;
+    return HEARTH_FAIL(err, HEARTH_ABORTED, "a shard has moved between plan and read");
+}
+
+/* Compare a generation of the database with the plan's, or the number of shards with the part's. */
 static enum hearth_status take_generation(struct read *read, const PGresult *result,
                                           struct hearth_err *err)
 {
+    if (hearth_pg_i64(result, 0, FIELD_TAG) == TAG_SHARDS) {
+        read->has_shards = read->part != NULL &&
+                           (size_t)hearth_pg_i32(result, 0, FIELD_SERVICE) == read->part->n_shards;
+        return read->has_shards ? HEARTH_OK : fail_moved(read, err);
+    }
+
     int32_t service_id = hearth_pg_i32(result, 0, FIELD_SERVICE);
     const struct hearth_service_state *state = find_service_state(read, service_id);
 
@@ -88,12 +110,16 @@ static enum hearth_status take_generation(struct read *read, const PGresult *res
 }
 
 /* After the last row: ABORTED if a row of roll_state that the plan knows was not returned. */
-static enum hearth_status check_generations(const struct read *read, struct hearth_err *err)
+static enum hearth_status check_generations(struct read *read, struct hearth_err *err)
 {
+    if (read->part != NULL && !read->has_shards) {
+        return fail_moved(read, err);
+    }
+
     /* Which service it is, is not known: the message names the first. */
     return read->n_current == read->n_expected
                ? HEARTH_OK
-               : fail_aborted(read->plan->state->services[0].service_id, err);
+               : fail_aborted(read->now->state->services[0].service_id, err);
 }
 
 /* Set the state and the tombstones of the service of a row. */
@@ -530,7 +556,8 @@ static enum hearth_status add_cost(void *context, const PGresult *result, struct
 
     const struct read_branch *branch;
     HEARTH_TRY(find_branch(read, result, &branch, err));
-    struct hearth_leg_cost *cost = &read->costs[branch->leg - read->plan->legs];
+    size_t leg = (size_t)(branch->leg - read->now->legs) % read->plan->n_legs;
+    struct hearth_leg_cost *cost = &read->costs[leg];
     if (__builtin_add_overflow(cost->n_rows, hearth_pg_i64(result, 0, FIELD_WHO), &cost->n_rows) ||
         __builtin_add_overflow(cost->n_bytes, hearth_pg_i64(result, 0, FIELD_TIME),
                                &cost->n_bytes)) {
@@ -551,30 +578,68 @@ static enum hearth_status run_read_on(void *context, struct hearth_pg *pg,
                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct read *read = context;
-    assert(read->n_rows == 0);
+    assert(read->n_rows == read->n_rows_before);
 
     read->n_current = 0;
+    read->has_shards = read->is_stale = false;
     enum hearth_status status =
         hearth_pg_stream(pg, read->statement.sql.p, &read->statement.params, read->scope->cancel,
                          row_functions[read->statement.kind], read, ret_fault, err);
-    if (read->n_rows > 0) {
+    if (read->n_rows > read->n_rows_before) {
         *ret_fault = HEARTH_PG_FAULT_OTHER; /* a second run would visit rows twice */
+    } else if (status != HEARTH_OK && *ret_fault == HEARTH_PG_FAULT_MISSING_TABLE) {
+        read->is_stale = read->part != NULL; /* its old tables are gone, too */
     }
 
     return status == HEARTH_OK ? check_generations(read, err) : status;
 }
 
+/* Make the statement of a plan: the whole one, or that of a node; part: as in struct read. */
+static enum hearth_status make_statement(struct read *read, enum read_kind kind,
+                                         const struct hearth_read_plan *plan,
+                                         const struct hearth_node_part *part,
+                                         struct hearth_err *err)
+{
+    read->now = plan;
+    read->part = part;
+    read->n_rows_before = read->n_rows;
+
+    /* A service that had no row of roll_state has generation 0. */
+    read->n_expected = 0;
+    for (size_t i = 0; i < plan->state->n_services; i++) {
+        read->n_expected += plan->state->services[i].generation != 0;
+    }
+
+    hearth_buf_release(&read->statement.sql);
+
+    bool is_distributed = hearth_layout_is_distributed(read->scope->store);
+    int64_t *leaf_bytes = NULL;
+    if (kind == READ_TOTALS && !is_distributed) {
+        HEARTH_TRY(hearth_read_leaf_bytes(read->scope, plan, &read->arena, &leaf_bytes, err));
+    }
+
+    return hearth_read_statement_make(&read->statement, kind, plan, is_distributed, part,
+                                      leaf_bytes, &read->arena, err);
+}
+
+/* Return the services of a state; NULL: no memory. */
+static int32_t *list_services(struct read *read, const struct hearth_read_state *state)
+{
+    int32_t *services = hearth_arena_array(&read->arena, state->n_services, sizeof services[0]);
+    for (size_t i = 0; services != NULL && i < state->n_services; i++) {
+        services[i] = state->services[i].service_id;
+    }
+
+    return services;
+}
+
 /* Run the statement for the services that the plan has a state of. */
 static enum hearth_status read_services(struct read *read, struct hearth_err *err)
 {
-    const struct hearth_read_state *state = read->plan->state;
-    int32_t *services = hearth_arena_array(&read->arena, state->n_services, sizeof *services);
+    const struct hearth_read_state *state = read->now->state;
+    int32_t *services = list_services(read, state);
     if (services == NULL) {
         return HEARTH_FAIL_ARENA(err, &read->arena);
-    }
-
-    for (size_t i = 0; i < state->n_services; i++) {
-        services[i] = state->services[i].service_id;
     }
 
     const struct hearth_store_reader reader = {read->scope, services, state->n_services,
@@ -583,17 +648,77 @@ static enum hearth_status read_services(struct read *read, struct hearth_err *er
     return hearth_store_read_with_pg(&reader, err);
 }
 
-static enum hearth_status make_statement(struct read *read, enum read_kind kind,
-                                         struct hearth_err *err)
+/*
+ * Read the tables of the shards of a node. *ret_done false: no row was visited, and the names of
+ * the data tables may do, because a shard has moved or there are too many branches.
+ */
+static enum hearth_status read_shards(struct read *read, enum read_kind kind,
+                                      const struct hearth_node_part *part, bool *ret_done,
+                                      struct hearth_err *err)
 {
-    bool is_distributed = hearth_layout_is_distributed(read->scope->store);
-    int64_t *leaf_bytes = NULL;
-    if (kind == READ_TOTALS && !is_distributed) {
-        HEARTH_TRY(hearth_read_leaf_bytes(read->scope, read->plan, &read->arena, &leaf_bytes, err));
+    struct hearth_read_plan plan;
+    struct hearth_err failure = HEARTH_ERR_INIT;
+
+    *ret_done = false;
+    HEARTH_TRY(hearth_read_part_plan(read->plan, part, &read->arena, &plan, err));
+    enum hearth_status status = make_statement(read, kind, &plan, part, &failure);
+    if (status != HEARTH_OK) {
+        return HEARTH_OK; /* the shorter statement fails, too, if it was not for the branches */
     }
 
-    return hearth_read_statement_make(&read->statement, kind, read->plan, is_distributed,
-                                      leaf_bytes, &read->arena, err);
+    const struct hearth_store_reader reader = {read->scope, part->services, part->n_services,
+                                               run_read_on, read};
+    HEARTH_TRY(hearth_node_part_read(&reader, part, &read->is_stale, ret_done, err));
+
+    return read->is_stale && read->n_rows > read->n_rows_before ? fail_moved(read, err) : HEARTH_OK;
+}
+
+static enum hearth_status read_part(struct read *read, enum read_kind kind,
+                                    const struct hearth_node_part *part, struct hearth_err *err)
+{
+    bool is_done = false;
+    if (part->n_shards > 0) {
+        enum hearth_status status = read_shards(read, kind, part, &is_done, err);
+        if (is_done || status != HEARTH_OK) {
+            return status;
+        }
+    }
+
+    struct hearth_node_part whole = *part;
+    struct hearth_read_plan plan;
+    whole.n_shards = 0;
+    whole.shard_of = NULL;
+    HEARTH_TRY(hearth_read_part_plan(read->plan, &whole, &read->arena, &plan, err));
+    HEARTH_TRY(make_statement(read, kind, &plan, NULL, err));
+
+    return read_services(read, err);
+}
+
+/* Read node by node where the tables are distributed, otherwise all services together. */
+static enum hearth_status read_parts(struct read *read, enum read_kind kind, struct hearth_err *err)
+{
+    struct hearth_node_part *parts = NULL;
+    size_t n_parts = 0;
+
+    if (read->scope->store->nodes != NULL) {
+        int32_t *services = list_services(read, read->plan->state);
+        if (services == NULL) {
+            return HEARTH_FAIL_ARENA(err, &read->arena);
+        }
+        HEARTH_TRY(hearth_node_parts(read->scope->store, services, read->plan->state->n_services,
+                                     &read->arena, &parts, &n_parts, err));
+    }
+
+    if (n_parts == 0) {
+        HEARTH_TRY(make_statement(read, kind, read->plan, NULL, err));
+        return read_services(read, err);
+    }
+
+    for (size_t i = 0; i < n_parts; i++) {
+        HEARTH_TRY(read_part(read, kind, &parts[i], err));
+    }
+
+    return HEARTH_OK;
 }
 
 static enum hearth_status run_read(struct read *read, enum read_kind kind, struct hearth_err *err)
@@ -607,12 +732,6 @@ static enum hearth_status run_read(struct read *read, enum read_kind kind, struc
         return HEARTH_OK;
     }
 
-    /* A service that had no row of roll_state has generation 0. */
-    for (size_t i = 0; i < read->plan->state->n_services; i++) {
-        read->n_expected += read->plan->state->services[i].generation != 0;
-    }
-
-    /* Make the statement, and run it. */
     hearth_arena_init(&read->arena, 0);
     hearth_arena_init(&read->rows, MAX_UNPACKED_BYTES);
     hearth_buf_init(&read->ids, 0);
@@ -621,10 +740,7 @@ static enum hearth_status run_read(struct read *read, enum read_kind kind, struc
     read->arena.budget = read->rows.budget = read->plan->budget;
     read->ids.budget = read->val.budget = read->val0.budget = read->plan->budget;
 
-    enum hearth_status status = make_statement(read, kind, err);
-    if (status == HEARTH_OK) {
-        status = read_services(read, err);
-    }
+    enum hearth_status status = read_parts(read, kind, err);
 
     if (kind != READ_COSTS) {
         hearth_metric_add(HEARTH_M_QUERY_ROWS, read->n_rows);

@@ -14,6 +14,7 @@
 
 #include "hearth/store/read.h"
 
+#include "pg/node_parts.h"
 #include "pg/pg.h"
 
 /* For bsearch and qsort of int32_t, and of structs whose first member is the int32_t to compare. */
@@ -53,12 +54,15 @@ enum {
      * series_id. Segments: bytes when unpacked. Costs: rows. Generations: the generation.
      */
     FIELD_WHO,
-    FIELD_TIME, /* ts or t0 in ns; costs: bytes */
-    FIELD_TAG,  /* n_profiles << 32 | index of the branch; negative: the row is a generation */
-    FIELD_IDS,  /* READ_ROWS only; segments: the payload */
-    FIELD_VAL,  /* READ_ROWS only */
+    FIELD_TIME,              /* ts or t0 in ns; costs: bytes */
+    FIELD_TAG,               /* n_profiles << 32 | index of the branch; or one of the tags below */
+    FIELD_IDS,               /* READ_ROWS only; segments: the payload */
+    FIELD_VAL,               /* READ_ROWS only */
     FIELD_TOTAL = FIELD_IDS, /* READ_TOTALS only */
 };
+
+#define TAG_GENERATION (-1)
+#define TAG_SHARDS     (-2) /* service: how many shards of the part its node has */
 
 struct read_statement {
     enum read_kind kind;
@@ -119,14 +123,17 @@ static inline bool hearth_branch_wants(const struct read_branch *branch, int32_t
 
 /*
  * Make the statement of a plan with at least one leg, for tables that are distributed or not
- * (pg/layout.h). leaf_bytes: from hearth_read_leaf_bytes; NULL: every branch lists its series.
- * Branches and parameters in arena; the caller releases statement->sql, also after a failure.
- * RESOURCE_EXHAUSTED: too many legs or columns.
+ * (pg/layout.h); part (NULL: none): for the tables of its shards, with a plan that
+ * hearth_read_part_plan has made. leaf_bytes: from hearth_read_leaf_bytes; NULL: every branch lists
+ * its series. Branches and parameters in arena; the caller releases statement->sql, also after a
+ * failure. RESOURCE_EXHAUSTED: too many legs or columns.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_read_statement_make(struct read_statement *statement, enum read_kind kind,
                                               const struct hearth_read_plan *plan,
-                                              bool is_distributed, const int64_t *leaf_bytes,
-                                              struct hearth_arena *arena, struct hearth_err *err);
+                                              bool is_distributed,
+                                              const struct hearth_node_part *part,
+                                              const int64_t *leaf_bytes, struct hearth_arena *arena,
+                                              struct hearth_err *err);
 
 #endif

@@ -32,6 +32,10 @@
  *   inside; OFFSET 0 prevents any other plan. Distributed tables allow no OFFSET there: the nodes
  *   choose the plan.
  *
+ * On a node that has the rows of several shards, each leg has a branch for each shard, which names
+ * its table (pg/node_parts.h). The tables are not distributed then. One more branch counts the
+ * shards that the node has.
+ *
  * Each branch names service_id, so that the statement can be routed when the tables are
  * distributed. Rows have as few fields as possible: for each field of each row, libpq allocates
  * memory and copies the name.
@@ -67,8 +71,9 @@ struct maker {
     const struct hearth_read_plan *plan;
     struct hearth_arena *arena;
     bool is_distributed;
-    const int64_t *leaf_bytes; /* [plan->n_legs], or NULL */
-    bool lists_series;         /* a branch uses $4 */
+    const struct hearth_node_part *part; /* NULL: data tables are named */
+    const int64_t *leaf_bytes;           /* [plan->n_legs], or NULL */
+    bool lists_series;                   /* a branch uses $4 */
     struct selection *selections;
     size_t n_selections;
     size_t *selection_of; /* [plan->n_legs] */
@@ -213,14 +218,17 @@ static enum hearth_status slice_hits(struct maker *m, struct hearth_err *err)
 
 /* ---- text ---- */
 
-static const char *table_of(enum hearth_source source)
+/* Append the table of a leg. */
+static void append_table(struct maker *m, const struct hearth_read_leg *leg)
 {
-    static const char *const names[HEARTH_N_SOURCES] = {
-        "profile", "profile_late", "segment", "hour_totals", "roll_10m", "roll_1h", "roll_1d",
-    };
+    size_t shard = 0;
+    assert((unsigned)leg->source < HEARTH_N_SOURCES);
 
-    assert((unsigned)source < HEARTH_N_SOURCES);
-    return names[source];
+    if (m->part != NULL) {
+        shard = (size_t)(leg - m->plan->legs) / (m->plan->n_legs / m->part->n_shards);
+    }
+
+    hearth_shard_name(&m->out->sql, leg->source, m->part == NULL ? NULL : &m->part->shards[shard]);
 }
 
 /* Append the select list of one branch of rows: the order of enum in read_internal.h. */
@@ -468,10 +476,10 @@ static void append_instants(struct maker *m, const struct read_branch *branch, s
                       " CROSS JOIN LATERAL (SELECT ",
                       first, m->n_instants, first, m->n_instants, first, m->n_instants);
     append_fields(m, branch, tag);
-    hearth_buf_printf(sql,
-                      " FROM hearth_data.%s WHERE service_id = w.service AND series_id = w.series"
-                      " AND ts = w.instant",
-                      table_of(branch->leg->source));
+    hearth_buf_cstr(sql, " FROM ");
+    append_table(m, branch->leg);
+    hearth_buf_cstr(sql, " WHERE service_id = w.service AND series_id = w.series"
+                         " AND ts = w.instant");
     append_owners(m, "$6", first, m->n_instants);
     append_detail(sql, branch->leg, detail);
     hearth_buf_printf(sql, "%s%s) r", group_of(m), fence_of(m));
@@ -515,9 +523,10 @@ static void append_branch(struct maker *m, struct read_branch *branch, struct sl
     if (leg->source == HEARTH_SOURCE_PROFILE || slice.n_runs == 1) {
         hearth_buf_cstr(sql, " UNION ALL SELECT ");
         append_fields(m, branch, tag);
-        hearth_buf_printf(sql,
-                          " FROM hearth_data.%s WHERE service_id = ANY (($1::int4[])[%zu:%zu])",
-                          table_of(leg->source), slice.first_run, last_run);
+        hearth_buf_cstr(sql, " FROM ");
+        append_table(m, leg);
+        hearth_buf_printf(sql, " WHERE service_id = ANY (($1::int4[])[%zu:%zu])", slice.first_run,
+                          last_run);
         append_series(m, branch, slice);
         append_time_range(sql, leg);
         append_detail(sql, leg, detail);
@@ -533,8 +542,9 @@ static void append_branch(struct maker *m, struct read_branch *branch, struct sl
                       slice.first_run, last_run, slice.first_run, last_run, slice.first_run,
                       last_run);
     append_fields(m, branch, tag);
-    hearth_buf_printf(sql, " FROM hearth_data.%s WHERE service_id = h.service",
-                      table_of(leg->source));
+    hearth_buf_cstr(sql, " FROM ");
+    append_table(m, leg);
+    hearth_buf_cstr(sql, " WHERE service_id = h.service");
     append_owners(m, "$1", slice.first_run, last_run);
     append_series_test(sql, leg, "h.lo", "h.hi", false);
     m->lists_series = true;
@@ -543,13 +553,11 @@ static void append_branch(struct maker *m, struct read_branch *branch, struct sl
     hearth_buf_printf(sql, "%s%s) r", group_of(m), fence_of(m));
 }
 
-/* Append the first branch: it defines the names and types of all fields. */
-static void append_generations(struct maker *m)
+/* Append NULL for each field that branches have after the first four. */
+static void append_no_values(struct maker *m)
 {
     struct read_statement *out = m->out;
 
-    hearth_buf_cstr(&out->sql, "SELECT * FROM (SELECT service_id, generation AS who, 0::int8 AS at,"
-                               " '-1'::int8 AS tag");
     if (out->kind == READ_ROWS) {
         hearth_buf_cstr(&out->sql, ", NULL::bytea AS ids, NULL::bytea AS val");
         hearth_buf_cstr(&out->sql, out->field_val0 >= 0 ? ", NULL::bytea AS val0" : "");
@@ -561,8 +569,42 @@ static void append_generations(struct maker *m)
                         out->field_packed >= 0 ? ", NULL::bytea AS p1, NULL::bytea AS p2" : "");
         hearth_read_detail_fields(&out->sql, out, false);
     }
+}
 
-    hearth_buf_cstr(&out->sql, " FROM hearth_data.roll_state WHERE service_id = ANY ($5::int4[])");
+/* Append the generations of a shard, or of all. */
+static void append_generations_of(struct maker *m, const struct hearth_shard *shard)
+{
+    struct hearth_buf *sql = &m->out->sql;
+
+    hearth_buf_printf(sql, "SELECT service_id, generation AS who, 0::int8 AS at, '%d'::int8 AS tag",
+                      TAG_GENERATION);
+    append_no_values(m);
+    hearth_buf_cstr(sql, " FROM ");
+    hearth_shard_name(sql, HEARTH_SHARD_ROLL_STATE, shard);
+    hearth_buf_cstr(sql, " WHERE service_id = ANY ($5::int4[])");
+}
+
+/* Append the first branches: the first of all defines the names and types of all fields. */
+static void append_generations(struct maker *m)
+{
+    struct hearth_buf *sql = &m->out->sql;
+
+    hearth_buf_cstr(sql, "SELECT * FROM (");
+    if (m->part == NULL) {
+        append_generations_of(m, NULL);
+        return;
+    }
+
+    hearth_buf_printf(sql,
+                      "SELECT count(*)::int4 AS service_id, 0::int8 AS who, 0::int8 AS at,"
+                      " '%d'::int8 AS tag",
+                      TAG_SHARDS);
+    append_no_values(m);
+    hearth_node_part_count(sql, m->part);
+    for (size_t i = 0; i < m->part->n_shards; i++) {
+        hearth_buf_cstr(sql, " UNION ALL ");
+        append_generations_of(m, &m->part->shards[i]);
+    }
 }
 
 /* ---- branches ---- */
@@ -686,17 +728,21 @@ static bool add_read_params(struct maker *m)
 
 enum hearth_status hearth_read_statement_make(struct read_statement *statement, enum read_kind kind,
                                               const struct hearth_read_plan *plan,
-                                              bool is_distributed, const int64_t *leaf_bytes,
-                                              struct hearth_arena *arena, struct hearth_err *err)
+                                              bool is_distributed,
+                                              const struct hearth_node_part *part,
+                                              const int64_t *leaf_bytes, struct hearth_arena *arena,
+                                              struct hearth_err *err)
 {
     assert(plan->n_legs > 0 && plan->state != NULL);
+    assert(part == NULL || (part->n_shards > 0 && plan->n_legs % part->n_shards == 0));
 
     *statement = (struct read_statement){.kind = kind};
     hearth_buf_init(&statement->sql, SQL_LIMIT_BYTES);
     struct maker m = {.out = statement,
                       .plan = plan,
                       .arena = arena,
-                      .is_distributed = is_distributed,
+                      .is_distributed = is_distributed && part == NULL,
+                      .part = part,
                       .leaf_bytes = leaf_bytes};
 
     /* Decide on slices and branches. */

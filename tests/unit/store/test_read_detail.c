@@ -371,7 +371,7 @@ static void plain_totals_ask_for_nothing_beyond_the_index(void **state)
     struct read_statement statement;
     hand.legs[0] = (struct hearth_read_leg){HEARTH_SOURCE_PROFILE, FROM, TO, g_fix->hits, 2};
     (void)finish_plan(g_fix->store, &hand, 1);
-    assert_ok(hearth_read_statement_make(&statement, READ_TOTALS, &hand.plan, false, NULL,
+    assert_ok(hearth_read_statement_make(&statement, READ_TOTALS, &hand.plan, false, NULL, NULL,
                                          &hand.arena, &err));
     static const char *const beyond[] = {"writer_id", "profile_no", "duration_ns",
                                          "attrs",     "ids",        "vals"};
@@ -380,7 +380,7 @@ static void plain_totals_ask_for_nothing_beyond_the_index(void **state)
     }
     hearth_buf_release(&statement.sql);
     hand.plan.detail.identity = true;
-    assert_ok(hearth_read_statement_make(&statement, READ_TOTALS, &hand.plan, false, NULL,
+    assert_ok(hearth_read_statement_make(&statement, READ_TOTALS, &hand.plan, false, NULL, NULL,
                                          &hand.arena, &err));
     assert_non_null(strstr(statement.sql.p, "profile_no"));
     hearth_buf_release(&statement.sql);
