@@ -12,9 +12,12 @@
 
 struct state_query {
     const struct hearth_scope *scope;
-    const int32_t *service_ids;
+    const int32_t *service_ids; /* of all, or of one node */
     size_t n_services;
     struct hearth_read_state *ret;
+    const struct hearth_node_part *part; /* whose shards the statement names; NULL: data tables */
+    bool is_stale;                       /* not all of them are there */
+    struct hearth_buf sql;
 };
 
 static enum hearth_status take_tombstone(const PGresult *result, int row,
@@ -38,22 +41,200 @@ static enum hearth_status take_tombstone(const PGresult *result, int row,
     return HEARTH_OK;
 }
 
-static enum hearth_status take_states(const struct state_query *query, const PGresult *result,
+/* Take the state of a service from a row of roll_state. */
+static enum hearth_status take_state(const struct state_query *query, const PGresult *result,
+                                     int row, struct hearth_err *err)
+{
+    int32_t service_id = hearth_pg_i32(result, row, 0);
+    struct hearth_service_state *state =
+        bsearch(&service_id, query->ret->services, query->ret->n_services, sizeof *state,
+                hearth_compare_i32);
+    if (state == NULL) {
+        return HEARTH_OK;
+    }
+
+    state->watermark_ns = hearth_pg_i64(result, row, 1);
+    state->built_to_ns = hearth_pg_i64(result, row, 2);
+    state->compacted_to_ns = hearth_pg_i64(result, row, 3);
+    state->generation = hearth_pg_i64(result, row, 4);
+
+    return hearth_absent_blocks_take(result, row, 6, query->scope->arena, state, err);
+}
+
+/* Add the states and tombstones of some services. */
+static enum hearth_status take_states(struct state_query *query, const PGresult *result,
                                       struct hearth_err *err)
 {
     struct hearth_read_state *ret = query->ret;
     struct hearth_arena *arena = query->scope->arena;
-    int n_rows = PQntuples(result);
+    size_t n_rows = (size_t)PQntuples(result);
 
-    ret->services = hearth_arena_array(arena, query->n_services, sizeof ret->services[0]);
-    ret->tombstones = hearth_arena_array(arena, (size_t)n_rows, sizeof ret->tombstones[0]);
-    if (ret->services == NULL || ret->tombstones == NULL) {
+    struct hearth_tombstone *all =
+        hearth_arena_array(arena, ret->n_tombstones + n_rows, sizeof all[0]);
+    if (all == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    /* Services without a row. */
+    if (ret->n_tombstones > 0) {
+        memcpy(all, ret->tombstones, ret->n_tombstones * sizeof all[0]);
+    }
+    ret->tombstones = all;
+
+    /* Rows of tombstones have an array of series; others are of roll_state. */
+    for (int row = 0; row < (int)n_rows; row++) {
+        if (hearth_pg_is_null(result, row, 0)) {
+            continue; /* the number of shards */
+        }
+
+        HEARTH_TRY(hearth_pg_is_null(result, row, 5)
+                       ? take_state(query, result, row, err)
+                       : take_tombstone(result, row, arena, &all[ret->n_tombstones++], err));
+    }
+
+    return HEARTH_OK;
+}
+
+/* Whether the node had all shards of the part, by the one row without a service. */
+static bool has_shards(const struct hearth_node_part *part, const PGresult *result)
+{
+    for (int row = 0; row < PQntuples(result); row++) {
+        if (hearth_pg_is_null(result, row, 0)) {
+            return (size_t)hearth_pg_i64(result, row, 1) == part->n_shards;
+        }
+    }
+
+    return false;
+}
+
+/* ---- the statement ---- */
+
+/* Append the states and tombstones of a shard; NULL: of the data tables. */
+static void append_states(struct hearth_buf *sql, const struct hearth_shard *shard)
+{
+    hearth_buf_cstr(sql, "SELECT service_id, watermark, built_to, compacted_to, generation,"
+                         " NULL::int4[], absent FROM ");
+    hearth_shard_name(sql, HEARTH_SHARD_ROLL_STATE, shard);
+    hearth_buf_cstr(sql,
+                    " WHERE service_id = ANY ($1::int4[]) UNION ALL SELECT service_id, from_ts,"
+                    " to_ts, 0::int8, 0::int8, series_ids, NULL FROM ");
+    hearth_shard_name(sql, HEARTH_SHARD_TOMBSTONE, shard);
+    hearth_buf_cstr(sql, " WHERE service_id = ANY ($1::int4[])");
+}
+
+/*
+ * One statement, so that state and tombstones of a service have one snapshot; both by their primary
+ * keys.
+ */
+static void append_statement(struct hearth_buf *sql, const struct hearth_node_part *part)
+{
+    hearth_buf_cstr(sql, "SELECT * FROM (");
+    if (part == NULL) {
+        append_states(sql, NULL);
+    }
+
+    for (size_t i = 0; part != NULL && i < part->n_shards; i++) {
+        append_states(sql, &part->shards[i]);
+        hearth_buf_cstr(sql, " UNION ALL ");
+    }
+
+    if (part != NULL) {
+        hearth_buf_cstr(sql, "SELECT NULL::int4, count(*), 0::int8, 0::int8, 0::int8, NULL, NULL");
+        hearth_node_part_count(sql, part);
+    }
+
+    hearth_buf_cstr(sql, ") u");
+    hearth_buf_byte(sql, '\0');
+}
+
+static enum hearth_status read_states_on(void *context, struct hearth_pg *pg,
+                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct state_query *query = context;
+    struct hearth_pg_params params;
+
+    hearth_pg_params_init(&params, query->scope->arena);
+    hearth_pg_param_i32_array(&params, query->service_ids, query->n_services);
+
+    PGresult *result = NULL;
+    query->is_stale = false;
+    enum hearth_status status =
+        hearth_pg_exec(pg, query->sql.p, &params, query->scope->cancel, &result, ret_fault, err);
+    if (query->part != NULL && status != HEARTH_OK) {
+        query->is_stale = *ret_fault == HEARTH_PG_FAULT_MISSING_TABLE;
+    } else if (query->part != NULL && !has_shards(query->part, result)) {
+        query->is_stale = true;
+        status = HEARTH_FAIL(err, HEARTH_ABORTED, "a shard has moved");
+    } else if (status == HEARTH_OK) {
+        status = take_states(query, result, err);
+    }
+
+    PQclear(result);
+
+    return status;
+}
+
+/* Read the states of some services: of the shards of a part, or from the data tables (NULL). */
+static enum hearth_status read_states(struct state_query *query,
+                                      const struct hearth_node_part *part, bool *ret_done,
+                                      struct hearth_err *err)
+{
+    query->part = part;
+    hearth_buf_reset(&query->sql);
+    append_statement(&query->sql, part);
+    if (hearth_buf_failed(&query->sql)) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the text of a query");
+    }
+
+    const struct hearth_store_reader reader = {query->scope, query->service_ids, query->n_services,
+                                               read_states_on, query};
+    if (part != NULL) {
+        return hearth_node_part_read(&reader, part, &query->is_stale, ret_done, err);
+    }
+
+    *ret_done = true;
+    return hearth_store_read_with_pg(&reader, err);
+}
+
+/* Read node by node where the tables are distributed, otherwise all services together. */
+static enum hearth_status read_state_parts(struct state_query *query, struct hearth_err *err)
+{
+    struct hearth_node_part *parts = NULL;
+    size_t n_parts = 0;
+    bool is_done = false;
+
+    HEARTH_TRY(hearth_node_parts(query->scope->store, query->service_ids, query->n_services,
+                                 query->scope->arena, &parts, &n_parts, err));
+    if (n_parts == 0) {
+        return read_states(query, NULL, &is_done, err);
+    }
+
+    for (size_t i = 0; i < n_parts; i++) {
+        query->service_ids = parts[i].services;
+        query->n_services = parts[i].n_services;
+        is_done = false;
+        if (parts[i].n_shards > 0) {
+            HEARTH_TRY(read_states(query, &parts[i], &is_done, err));
+        }
+        if (!is_done) {
+            HEARTH_TRY(read_states(query, NULL, &is_done, err));
+        }
+    }
+
+    return HEARTH_OK;
+}
+
+/* Make the states of services without a row. */
+static enum hearth_status make_states(const struct state_query *query, struct hearth_err *err)
+{
+    struct hearth_read_state *ret = query->ret;
+
+    ret->services =
+        hearth_arena_array(query->scope->arena, query->n_services, sizeof ret->services[0]);
+    if (ret->services == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->scope->arena);
+    }
+
     ret->n_services = query->n_services;
-    ret->n_tombstones = 0;
     for (size_t i = 0; i < query->n_services; i++) {
         ret->services[i] = (struct hearth_service_state){.service_id = query->service_ids[i],
                                                          .watermark_ns = INT64_MIN,
@@ -61,58 +242,7 @@ static enum hearth_status take_states(const struct state_query *query, const PGr
                                                          .compacted_to_ns = INT64_MIN};
     }
 
-    /* Rows of tombstones have an array of series; others are of roll_state. */
-    for (int row = 0; row < n_rows; row++) {
-        if (!hearth_pg_is_null(result, row, 5)) {
-            HEARTH_TRY(
-                take_tombstone(result, row, arena, &ret->tombstones[ret->n_tombstones++], err));
-            continue;
-        }
-
-        int32_t service_id = hearth_pg_i32(result, row, 0);
-        struct hearth_service_state *state = bsearch(&service_id, ret->services, ret->n_services,
-                                                     sizeof ret->services[0], hearth_compare_i32);
-        if (state != NULL) {
-            state->watermark_ns = hearth_pg_i64(result, row, 1);
-            state->built_to_ns = hearth_pg_i64(result, row, 2);
-            state->compacted_to_ns = hearth_pg_i64(result, row, 3);
-            state->generation = hearth_pg_i64(result, row, 4);
-            HEARTH_TRY(hearth_absent_blocks_take(result, row, 6, arena, state, err));
-        }
-    }
-
-    if (ret->n_tombstones > 0) {
-        qsort(ret->tombstones, ret->n_tombstones, sizeof ret->tombstones[0], hearth_compare_i32);
-    }
-
     return HEARTH_OK;
-}
-
-/* One statement, so that state and tombstones have one snapshot; both by their primary keys. */
-static enum hearth_status read_states_on(void *context, struct hearth_pg *pg,
-                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    const struct state_query *query = context;
-    struct hearth_pg_params params;
-
-    hearth_pg_params_init(&params, query->scope->arena);
-    hearth_pg_param_i32_array(&params, query->service_ids, query->n_services);
-
-    PGresult *result = NULL;
-    enum hearth_status status = hearth_pg_exec(
-        pg,
-        "SELECT * FROM (SELECT service_id, watermark, built_to, compacted_to, generation,"
-        " NULL::int4[], absent FROM hearth_data.roll_state WHERE service_id = ANY ($1::int4[])"
-        " UNION ALL SELECT service_id, from_ts, to_ts, 0::int8, 0::int8, series_ids, NULL"
-        " FROM hearth_data.tombstone WHERE service_id = ANY ($1::int4[])) u",
-        &params, query->scope->cancel, &result, ret_fault, err);
-    if (status == HEARTH_OK) {
-        status = take_states(query, result, err);
-    }
-
-    PQclear(result);
-
-    return status;
 }
 
 enum hearth_status hearth_store_read_state(const struct hearth_scope *scope,
@@ -131,10 +261,15 @@ enum hearth_status hearth_store_read_state(const struct hearth_scope *scope,
         return HEARTH_OK;
     }
 
-    struct state_query query = {scope, service_ids, n_services, ret};
+    struct state_query query = {
+        .scope = scope, .service_ids = service_ids, .n_services = n_services, .ret = ret};
+    HEARTH_TRY(make_states(&query, err));
+    hearth_buf_init(&query.sql, 0);
+    enum hearth_status status = read_state_parts(&query, err);
+    hearth_buf_release(&query.sql);
+    if (ret->n_tombstones > 0) {
+        qsort(ret->tombstones, ret->n_tombstones, sizeof ret->tombstones[0], hearth_compare_i32);
+    }
 
-    const struct hearth_store_reader reader = {scope, service_ids, n_services, read_states_on,
-                                               &query};
-
-    return hearth_store_read_with_pg(&reader, err);
+    return status;
 }
