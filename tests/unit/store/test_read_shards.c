@@ -1,0 +1,223 @@
+/*
+ * test_read_shards.c -- reads of services on several nodes, which name the tables of shards. Views
+ * stand for these tables, and a table for Citus' catalogue; Citus itself: test_citus.py.
+ */
+#include "pg/nodes.h"
+#include "pg/pg.h"
+#include "pg/store_state.h"
+#include "read/stored_rows.h"
+#include "read_plans.h"
+
+#define N_SERVICES 6
+#define N_SHARDS   4
+#define N_GROUPS   2
+#define MISSED     3 /* the tables of its shard miss the profile of this service */
+
+static struct fixture {
+    char url[256];
+    struct hearth_store *store;
+    struct hearth_series_hit hits[N_SERVICES];
+    struct hearth_nodes *maps[8]; /* the store frees the last */
+    size_t n_maps;
+} g_fix;
+
+static void run(const char *sql)
+{
+    struct hearth_pg pg = {.url = test_secret(g_fix.url)};
+    assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
+    assert_ok(hearth_pg_script(&pg, sql, NULL, &err));
+    hearth_pg_close(&pg);
+}
+
+/* The number of a table of a shard; no two are the same. */
+static int64_t id_of(int shard, unsigned table)
+{
+    return 100 * (shard + 1) + table;
+}
+
+static void make_shards(void)
+{
+    struct hearth_buf sql;
+    hearth_buf_init(&sql, 0);
+    hearth_buf_cstr(&sql,
+                    "SET allow_system_table_mods = on;"
+                    "CREATE TABLE pg_catalog.pg_dist_placement (shardid int8, groupid int4);");
+    for (int s = 0; s < N_SHARDS; s++) {
+        hearth_buf_printf(&sql, "INSERT INTO pg_dist_placement VALUES (%lld, %d);",
+                          (long long)id_of(s, HEARTH_SHARD_ROLL_STATE), s % N_GROUPS + 1);
+        for (unsigned t = 0; t < HEARTH_N_SHARD_TABLES; t++) {
+            hearth_buf_printf(&sql,
+                              "CREATE VIEW hearth_data.%s_%lld AS SELECT * FROM hearth_data.%s"
+                              " WHERE service_id <> %d;",
+                              hearth_shard_table(t), (long long)id_of(s, t), hearth_shard_table(t),
+                              (int)g_fix.hits[MISSED].service_id);
+        }
+    }
+    hearth_buf_byte(&sql, '\0');
+    run(sql.p);
+    hearth_buf_release(&sql);
+}
+
+/* A new map: all of it is believed. */
+static void map_services(void)
+{
+    struct hearth_nodes *nodes = NULL;
+    struct hearth_node_shard shards[N_SHARDS];
+    static int64_t ids[N_SHARDS][HEARTH_N_SHARD_TABLES];
+    for (int s = 0; s < N_SHARDS; s++) {
+        for (unsigned t = 0; t < HEARTH_N_SHARD_TABLES; t++) {
+            ids[s][t] = id_of(s, t);
+        }
+        shards[s] = (struct hearth_node_shard){
+            .first_hash = (int32_t)(INT32_MIN + ((int64_t)s << 32) / N_SHARDS),
+            .group = s % N_GROUPS + 1,
+            .host = hearth_str_c(g_cluster.dir),
+            .port = 5432,
+            .n_copies = 1,
+            .ids = ids[s],
+            .n_ids = HEARTH_N_SHARD_TABLES,
+        };
+    }
+    assert_ok(hearth_nodes_new(&g_fix.store->options, &nodes, &err));
+    assert_ok(hearth_nodes_take(nodes, shards, N_SHARDS, &err));
+    assert_true(g_fix.n_maps < HEARTH_ARRAY_LEN(g_fix.maps));
+    g_fix.maps[g_fix.n_maps++] = nodes;
+    g_fix.store->nodes = nodes;
+}
+
+static int make_fixture(void **state)
+{
+    (void)start_cluster(state);
+    pg_cluster_database(&g_cluster, g_fix.url);
+    g_fix.store = open_store(g_fix.url);
+    ensure_days(g_fix.store, g_fix.url, T0, T0 + DAY);
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    for (int i = 0; i < N_SERVICES; i++) {
+        struct hearth_series_ref ref = resolve_one(g_fix.store, TENANT, i + 1, 0, T0);
+        int64_t total = i + 1;
+        struct hearth_str val = hearth_str_n("\0\1", 2);
+        const struct hearth_stored_row row = {.series_id = ref.series_id,
+                                              .writer_id = 3,
+                                              .ts_ns = T0 + i,
+                                              .n_samples = 1,
+                                              .n_types = 1,
+                                              .totals = &total,
+                                              .ids = hearth_str_n("\1", 1),
+                                              .vals = &val};
+        g_fix.hits[i] =
+            (struct hearth_series_hit){.series_id = ref.series_id, .service_id = ref.service_id};
+        hearth_copy_stored_row(&out, ref.service_id, &row);
+    }
+    struct hearth_pg pg = {.url = test_secret(g_fix.url)};
+    assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
+    assert_ok(hearth_pg_copy(
+        &pg, "COPY hearth_data.profile (" HEARTH_PROFILE_COLUMNS ") FROM STDIN (FORMAT binary)",
+        hearth_buf_view(&out), NULL, &err));
+    hearth_pg_close(&pg);
+    hearth_buf_release(&out);
+    return 0;
+}
+
+static int drop_fixture(void **state)
+{
+    close_store(g_fix.store);
+    for (size_t i = 0; i + 1 < g_fix.n_maps; i++) {
+        hearth_nodes_free(g_fix.maps[i]);
+    }
+    return stop_cluster(state);
+}
+
+static enum hearth_status sum_total(void *context, const struct hearth_read_total *total,
+                                    struct hearth_err *err)
+{
+    (void)err;
+    *(int64_t *)context += total->total;
+    return HEARTH_OK;
+}
+
+/* The sum of all profiles: 1 + 2 + .. `between` runs after the state was read. */
+static int64_t sum_with(const char *between)
+{
+    struct hand_plan hand;
+    int64_t n = 0;
+    hand.legs[0] =
+        (struct hearth_read_leg){HEARTH_SOURCE_PROFILE, T0, T0 + HOUR, g_fix.hits, N_SERVICES};
+    hand.legs[1] =
+        (struct hearth_read_leg){HEARTH_SOURCE_LATE, T0, T0 + HOUR, g_fix.hits, N_SERVICES};
+    (void)finish_plan(g_fix.store, &hand, 2);
+    if (between != NULL) {
+        run(between);
+    }
+    assert_ok(hearth_store_read_totals(STORE_SCOPE(g_fix.store, TENANT, NULL), &hand.plan,
+                                       sum_total, &n, &err));
+    struct hearth_leg_cost costs[2];
+    assert_ok(
+        hearth_store_read_cost(STORE_SCOPE(g_fix.store, TENANT, NULL), &hand.plan, costs, &err));
+    assert_true(costs[0].n_rows == N_SERVICES || costs[0].n_rows == N_SERVICES - 1);
+    assert_int_equal(costs[1].n_rows, 0);
+    hearth_arena_release(&hand.arena);
+    return n;
+}
+
+static int64_t sum(void)
+{
+    return sum_with(NULL);
+}
+
+#define ALL (N_SERVICES * (N_SERVICES + 1) / 2)
+
+static void without_tables_of_shards_the_data_tables_are_read(void **state)
+{
+    (void)state;
+    assert_int_equal(sum(), ALL);
+    map_services();
+    assert_int_equal(sum(), ALL);
+}
+
+static void services_of_several_nodes_are_read_from_the_tables_of_their_shards(void **state)
+{
+    (void)state;
+    make_shards();
+    map_services();
+    assert_int_equal(sum(), ALL - (MISSED + 1));
+}
+
+static void the_old_tables_of_a_shard_that_has_moved_are_not_read(void **state)
+{
+    (void)state;
+    run("UPDATE pg_dist_placement SET groupid = 7");
+    map_services();
+    assert_int_equal(sum(), ALL);
+}
+
+static void a_shard_that_moves_between_state_and_rows_is_noticed(void **state)
+{
+    (void)state;
+    run("UPDATE pg_dist_placement SET groupid = (shardid / 100 - 1) % 2 + 1");
+    map_services();
+    assert_int_equal(sum(), ALL - (MISSED + 1));
+    assert_int_equal(sum_with("UPDATE pg_dist_placement SET groupid = 7"), ALL);
+}
+
+static void rows_of_tables_that_are_gone_come_from_the_data_tables(void **state)
+{
+    (void)state;
+    run("UPDATE pg_dist_placement SET groupid = (shardid / 100 - 1) % 2 + 1");
+    map_services();
+    assert_int_equal(sum_with("DROP VIEW hearth_data.profile_100, hearth_data.profile_200,"
+                              " hearth_data.profile_300, hearth_data.profile_400"),
+                     ALL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_tables_of_shards_the_data_tables_are_read),
+        cmocka_unit_test(services_of_several_nodes_are_read_from_the_tables_of_their_shards),
+        cmocka_unit_test(the_old_tables_of_a_shard_that_has_moved_are_not_read),
+        cmocka_unit_test(a_shard_that_moves_between_state_and_rows_is_noticed),
+        cmocka_unit_test(rows_of_tables_that_are_gone_come_from_the_data_tables),
+    };
+    return cmocka_run_group_tests(tests, make_fixture, drop_fixture);
+}
