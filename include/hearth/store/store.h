@@ -270,12 +270,18 @@ struct hearth_push_item {
     bool has_id; /* repeated pushes with the same id_hash within an hour store nothing */
     struct hearth_hash128 id_hash;
     /*
+     * The caller can keep the profile elsewhere: if the database is away, the item need not wait
+     * for it, unless it may be stored already.
+     */
+    bool may_give_back;
+    /*
      * Called exactly once, by a committer thread or by hearth_store_withdraw. Must not block.
      * item->repeated: the profile was stored before and is acknowledged without a second row.
+     * item->is_given_back, with UNAVAILABLE: the database is away, and the profile is not stored.
      */
     void (*done)(struct hearth_push_item *item, enum hearth_status status,
                  const struct hearth_err *err);
-    bool repeated;
+    bool repeated, is_given_back;
     int64_t profile_no; /* set at submission: with writer_id, the identity of the profile */
     int32_t writer_id;
     /* Private to the store; zero before the submission. */

@@ -6,6 +6,9 @@
  * committer leaves it out before it sends the batch (settle.c). From the sending until the batch is
  * known not to be stored, the committer is *exposed*: hearth_store_withdraw then returns that an
  * item of the batch may be stored.
+ *
+ * Giving back. While the database is away, items whose callers can keep them elsewhere are ended:
+ * those in the queue, and those of a batch that is known not to be stored (settle.c).
  */
 #include "commit/commit_queue.h"
 
@@ -335,6 +338,59 @@ bool hearth_store_withdraw(struct hearth_store *store, struct hearth_push_item *
 
     return may_be_stored;
 }
+
+/* ---- giving back ---- */
+
+void hearth_commit_queue_give_back(struct hearth_committer *committer, const struct hearth_err *err)
+{
+    struct hearth_committers *all = committer->all;
+    struct hearth_push_item *first = NULL, **last = &first;
+
+    /* Unlink them. The links of an item that is not queued are free for a list. */
+    hearth_mutex_lock(&all->lock);
+    for (unsigned lane = 0; lane < HEARTH_COMMIT_LANES; lane++) {
+        struct hearth_push_item *next, *item = committer->queue.lanes[lane].head;
+        for (; item != NULL; item = next) {
+            next = item->next;
+            if (item->may_give_back) {
+                hearth_commit_queue_unlink(committer, item);
+                end_item(all, item, HEARTH_UNAVAILABLE);
+                item->is_given_back = true;
+                item->next = NULL;
+                *last = item;
+                last = &item->next;
+            }
+        }
+    }
+    hearth_mutex_unlock(&all->lock);
+
+    /* `done` may free the item. */
+    while (first != NULL) {
+        struct hearth_push_item *item = first;
+        first = item->next;
+        end_queued_item(all, item, HEARTH_UNAVAILABLE, err);
+    }
+}
+
+size_t hearth_commit_queue_give_back_taken(struct hearth_committers *all,
+                                           struct hearth_push_item **items, size_t n,
+                                           const struct hearth_err *err)
+{
+    size_t n_kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (items[i]->may_give_back) {
+            items[i]->is_given_back = true;
+            hearth_commit_queue_finish(all, &items[i], 1, HEARTH_UNAVAILABLE, err);
+        } else {
+            items[n_kept++] = items[i];
+        }
+    }
+
+    return n_kept;
+}
+
+/* ---- withdrawn items of a batch ---- */
 
 size_t hearth_commit_queue_drop_withdrawn(struct hearth_committers *all,
                                           struct hearth_push_item **items, size_t n)

@@ -88,6 +88,20 @@ size_t hearth_commit_queue_take(struct hearth_committer *committer,
 size_t hearth_commit_queue_drop_withdrawn(struct hearth_committers *all,
                                           struct hearth_push_item **items, size_t n);
 
+/*
+ * While the database is away: end the items of the queue that may be given back, with UNAVAILABLE.
+ * The caller does not hold the lock.
+ */
+void hearth_commit_queue_give_back(struct hearth_committer *committer,
+                                   const struct hearth_err *err);
+/*
+ * The same for n taken items, none of which is stored. The others move to the front of the array,
+ * in their order; returns their number.
+ */
+size_t hearth_commit_queue_give_back_taken(struct hearth_committers *all,
+                                           struct hearth_push_item **items, size_t n,
+                                           const struct hearth_err *err);
+
 /* Finish taken items: call `done` of each, without the lock. */
 void hearth_commit_queue_finish(struct hearth_committers *all,
                                 struct hearth_push_item *const *items, size_t n,

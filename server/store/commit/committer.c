@@ -143,8 +143,10 @@ static void store_items(struct hearth_committer *committer, struct hearth_push_i
     hearth_batch_release(&batch);
     drop_seq(committer);
     /* Finish the items, or store them in smaller batches. */
-    if (verdict == HEARTH_VERDICT_SHRINK) {
-        size_t n_kept = hearth_commit_queue_drop_withdrawn(all, items, n);
+    if (verdict == HEARTH_VERDICT_SHRINK || verdict == HEARTH_VERDICT_RETURN) {
+        size_t n_kept = verdict == HEARTH_VERDICT_SHRINK
+                            ? hearth_commit_queue_drop_withdrawn(all, items, n)
+                            : hearth_commit_queue_give_back_taken(all, items, n, &err);
         if (n_kept > 0) {
             store_items(committer, items, n_kept);
         }

@@ -9,12 +9,15 @@
  *   4 connections lost                  a probe settles the attempts; not stored: as "other faults"
  *   no such partition                   create it, then again
  *   disk full                           done(RESOURCE_EXHAUSTED)
+ *   2 connections lost, and the         items of the queue and of the batch are given back to
+ *     store says that it is away          callers that take them; the others become a batch
  *   some items were withdrawn           the others become a batch of their own
  *   some need a leaf that is dropped    the others first, then these, each a batch of their own
  *   other faults                        two halves, each a batch; a single item: done(INTERNAL)
  *
- * While an attempt is in doubt, only the first two lines and the retry apply: a batch that fails or
- * is split must be known not to be stored.
+ * While an attempt is in doubt, only the first two lines and the retry apply: a batch that fails,
+ * is split or given back must be known not to be stored. Items of the queue are given back even
+ * then.
  */
 #include "commit/settle.h"
 
@@ -36,6 +39,8 @@
 #define MAX_PARTITION_TRIES 3
 /* Connections lost while one batch was stored, before the batch is suspected to be the cause. */
 #define MAX_LOST_CONNECTIONS 4
+/* The first attempt may have lost its connection alone; the second one could not make another. */
+#define AWAY_AFTER_UNREACHED 2
 /*
  * housekeeping.c deletes the batch rows of servers that were away for a day: an attempt after that
  * could store a batch twice.
@@ -47,6 +52,7 @@ struct attempts {
     int64_t doubt_since_ns; /* 0: no attempt is in doubt */
     unsigned n_answered;    /* attempts that ended with an error of PostgreSQL */
     unsigned n_lost;        /* connections that ended during an attempt */
+    unsigned n_unreached;   /* attempts that ended without a connection */
 };
 
 bool hearth_committers_abandoned(struct hearth_committers *all)
@@ -366,6 +372,38 @@ static void note_lost_connection(struct hearth_committer *committer, enum hearth
     }
 }
 
+/*
+ * While the database is away, give back what is in the queue. Returns whether items of the batch
+ * may be given back, too; then *err, that of the attempt, becomes the one for them.
+ */
+static bool gives_back(struct hearth_committer *committer, const struct hearth_batch *batch,
+                       enum hearth_pg_fault fault, struct attempts *attempts,
+                       struct hearth_err *err)
+{
+    struct hearth_err away = HEARTH_ERR_INIT;
+    bool any = false;
+
+    attempts->n_unreached += committer->pg.conn == NULL || fault == HEARTH_PG_FAULT_CONNECTION;
+    if (attempts->n_unreached < AWAY_AFTER_UNREACHED ||
+        !hearth_store_is_away(committer->all->store)) {
+        return false;
+    }
+
+    (void)HEARTH_FAIL(&away, HEARTH_UNAVAILABLE,
+                      "the database went away before it stored the profile; it will not be stored: "
+                      "retry (%.200s)",
+                      err->msg);
+    hearth_commit_queue_give_back(committer, &away);
+    for (size_t i = 0; i < batch->n_items && !batch->in_doubt; i++) {
+        any = any || batch->items[i].item->may_give_back;
+    }
+    if (any) {
+        *err = away;
+    }
+
+    return any;
+}
+
 static void wait_before_retry(struct hearth_committer *committer)
 {
     struct hearth_committers *all = committer->all;
@@ -427,6 +465,9 @@ enum hearth_verdict hearth_committer_settle(struct hearth_committer *committer,
         }
         hearth_metric_add_label(HEARTH_M_BATCH_RETRIES, hearth_str_c(name_fault(fault)), 1);
         note_lost_connection(committer, fault, err);
+        if (gives_back(committer, batch, fault, &attempts, err)) {
+            return HEARTH_VERDICT_RETURN;
+        }
         wait_before_retry(committer);
         if (may_shrink) {
             return HEARTH_VERDICT_SHRINK;

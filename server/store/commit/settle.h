@@ -14,6 +14,7 @@ enum hearth_verdict {
     HEARTH_VERDICT_FAILED, /* no profile is stored; only at closing or after 12 h: not known */
     HEARTH_VERDICT_SPLIT,  /* no profile is stored: try smaller batches */
     HEARTH_VERDICT_SHRINK, /* no profile is stored, and some were withdrawn */
+    HEARTH_VERDICT_RETURN, /* no profile is stored, and some may be given back: the store is away */
     HEARTH_VERDICT_SORT,   /* no profile is stored; some are blocked, others are not */
     HEARTH_VERDICT_AGAIN,  /* not settled: send the same batch again; never returned */
 };

@@ -1,6 +1,7 @@
 /*
  * Profiles that nobody waits for any more: what is in no transaction is not stored, and whoever withdraws is told the
- * truth about the rest, whatever happens to the database meanwhile.
+ * truth about the rest, whatever happens to the database meanwhile. While the database is away, the queue gives back
+ * what its callers can keep elsewhere: none of it is stored.
  */
 #include "rounds.h"
 #include "store_fixture.h"
@@ -129,6 +130,126 @@ static void what_is_withdrawn_before_it_is_submitted_is_refused(void **state)
     store_close_soon(store);
 }
 
+/* ---- giving back ---- */
+
+static struct store_push *submit_push(struct hearth_store *store, int64_t ts_ns, bool may_give_back)
+{
+    struct store_push *push = make_push(store, "api", ts_ns, 60, 0);
+    push->item.may_give_back = may_give_back;
+    store_push_submit(push);
+    return push;
+}
+
+static void assert_given_back(struct store_push *push)
+{
+    assert_true(store_push_wait(push));
+    assert_int_equal(push->status, HEARTH_UNAVAILABLE);
+    assert_true(push->item.is_given_back);
+    assert_int_equal(atomic_load(&push->n_done), 1);
+    assert_false(withdraw(push)); /* it is not stored */
+    store_push_free(push);
+}
+
+static void assert_stored_once(struct store_push *push)
+{
+    assert_true(store_push_wait(push));
+    assert_int_equal(push->status, HEARTH_OK);
+    assert_false(push->item.is_given_back);
+    assert_int_equal(atomic_load(&push->n_done), 1);
+    store_push_free(push);
+}
+
+static void
+while_the_database_is_away_what_callers_can_keep_is_given_back_and_the_rest_waits(void **state)
+{
+    (void)state;
+    enum {
+        N = 6
+    };
+    char url[256];
+    struct hearth_store *store = open_lingering(url, 50);
+    struct store_push *pushes[N];
+    int64_t ts_ns = hearth_clock_wall_ns();
+    for (int i = 0; i < N; i++) {
+        pushes[i] = make_push(store, "api", ts_ns + i, 60, 0);
+        pushes[i]->item.may_give_back = i % 2 == 0;
+    }
+    pg_cluster_halt(&g_cluster, SIGINT);
+    for (int i = 0; i < N; i++) {
+        store_push_submit(pushes[i]);
+    }
+    for (int i = 0; i < N; i += 2) {
+        assert_given_back(pushes[i]);
+    }
+    for (int i = 1; i < N; i += 2) {
+        assert_false(atomic_load(&pushes[i]->ended));
+    }
+    pg_cluster_resume(&g_cluster);
+    for (int i = 1; i < N; i += 2) {
+        assert_stored_once(pushes[i]);
+    }
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), N / 2);
+    assert_int_equal(hearth_metric_value(HEARTH_M_QUEUED_ROWS), 0);
+    assert_int_equal(hearth_metric_value(HEARTH_M_QUEUED_BYTES), 0);
+    store_close_soon(store);
+}
+
+static void a_batch_in_doubt_is_not_given_back_but_what_waits_behind_it_is(void **state)
+{
+    (void)state;
+    char url[256];
+    struct hearth_store *store = open_lingering(url, 0);
+    int64_t ts_ns = hearth_clock_wall_ns();
+
+    /* Its COMMIT waits for a lock of ours. */
+    pg_cluster_run(url, "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS"
+                        " 'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END'");
+    pg_cluster_run(url, "CREATE CONSTRAINT TRIGGER wait AFTER INSERT ON hearth_data.ingest_batch"
+                        " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait()");
+    PGconn *blocker = pg_cluster_connect(url);
+    PQclear(PQexec(blocker, "SELECT pg_advisory_lock(1)"));
+    struct store_push *sent = submit_push(store, ts_ns, true);
+    wait_until_sql(url, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+                        " AND objid = 1");
+    struct store_push *queued = submit_push(store, ts_ns + 1, true);
+    struct store_push *kept = submit_push(store, ts_ns + 2, false);
+
+    pg_cluster_halt(&g_cluster, SIGQUIT);
+    PQfinish(blocker);
+    assert_given_back(queued);
+    assert_false(atomic_load(&sent->ended));
+    assert_true(withdraw(sent)); /* it may be stored */
+    assert_false(atomic_load(&kept->ended));
+    pg_cluster_resume(&g_cluster);
+    assert_stored_once(sent);
+    assert_stored_once(kept);
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 2);
+    store_close_soon(store);
+}
+
+static void one_lost_connection_gives_nothing_back(void **state)
+{
+    (void)state;
+    char url[256];
+    struct hearth_store *store = open_lingering(url, 0);
+    int64_t ts_ns = hearth_clock_wall_ns(), retries = hearth_metric_value(HEARTH_M_BATCH_RETRIES);
+    PGconn *blocker = pg_cluster_connect(url);
+    PQclear(PQexec(blocker, "BEGIN; LOCK hearth_data.ingest_batch IN EXCLUSIVE MODE"));
+    struct store_push *sent = submit_push(store, ts_ns, true);
+    wait_until_commit_blocked(url);
+    struct store_push *queued = submit_push(store, ts_ns + 1, true);
+    pg_cluster_run(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
+                        " wait_event_type = 'Lock' AND application_name = 'hearthd'");
+    while (hearth_metric_value(HEARTH_M_BATCH_RETRIES) == retries) {
+        (void)usleep(2000);
+    }
+    PQclear(PQexec(blocker, "ROLLBACK"));
+    PQfinish(blocker);
+    assert_stored_once(sent);
+    assert_stored_once(queued);
+    store_close_soon(store);
+}
+
 /* ---- under kills ---- */
 
 enum {
@@ -164,6 +285,7 @@ static void *run_load(void *arg)
             (void)usleep(2000);
             continue;
         }
+        push->item.may_give_back = k % 2 == 0;
         store_push_submit(push);
         load->pushes[k] = push;
         load->n++;
@@ -191,7 +313,7 @@ static void wait_for_pushes(struct load *loads, size_t n)
     assert_true(n_now >= n);
 }
 
-static void check_load(PGconn *acked, PGconn *promised, struct load *load, size_t counts[3])
+static void check_load(PGconn *acked, PGconn *promised, struct load *load, size_t counts[4])
 {
     for (size_t k = 0; k < load->n; k++) {
         struct store_push *push = load->pushes[k];
@@ -206,6 +328,7 @@ static void check_load(PGconn *acked, PGconn *promised, struct load *load, size_
             assert_int_equal(push->status, HEARTH_UNAVAILABLE);
             assert_int_equal(PQputCopyData(promised, line, n), 1);
         }
+        counts[3] += push->item.is_given_back;
         counts[load->is_promised[k] ? 0 : push->status == HEARTH_OK ? 1 : 2]++;
         store_push_free(push);
     }
@@ -257,7 +380,7 @@ static void kills_do_not_make_a_liar_of_who_withdraws(void **state)
         assert_true(store_wait_ready(store));
     }
     atomic_store(&stop, true);
-    size_t counts[3] = {0};
+    size_t counts[4] = {0};
     for (int i = 0; i < N_LOADS; i++) {
         (void)pthread_join(threads[i], NULL);
     }
@@ -268,8 +391,8 @@ static void kills_do_not_make_a_liar_of_who_withdraws(void **state)
     end_copy(acked);
     end_copy(refused);
     free(loads);
-    print_message("promised not to be stored %zu, acknowledged %zu, refused %zu\n", counts[0],
-                  counts[1], counts[2]);
+    print_message("promised not to be stored %zu, acknowledged %zu, refused %zu, given back %zu\n",
+                  counts[0], counts[1], counts[2], counts[3]);
     assert_true(counts[0] > 50 && counts[1] > 50);
 
     /* Every acknowledged one is there, no refused one is, and nothing else. */
@@ -290,6 +413,10 @@ int main(void)
         cmocka_unit_test(what_waits_in_the_queue_ends_at_once_and_what_is_being_sent_may_be_stored),
         cmocka_unit_test(a_batch_that_could_not_be_sent_goes_on_without_what_was_withdrawn),
         cmocka_unit_test(what_is_withdrawn_before_it_is_submitted_is_refused),
+        cmocka_unit_test(
+            while_the_database_is_away_what_callers_can_keep_is_given_back_and_the_rest_waits),
+        cmocka_unit_test(a_batch_in_doubt_is_not_given_back_but_what_waits_behind_it_is),
+        cmocka_unit_test(one_lost_connection_gives_nothing_back),
         cmocka_unit_test(kills_do_not_make_a_liar_of_who_withdraws),
     };
     return cmocka_run_group_tests(tests, start_durable_cluster, stop_cluster);
