@@ -1,5 +1,6 @@
 """Pushes while the database does not answer: how long they wait, and what their clients are told."""
 
+import contextlib
 import json
 import os
 import signal
@@ -50,7 +51,8 @@ class DatabaseAway(unittest.TestCase):
         """From here on the database takes connections and bytes, and answers nothing."""
         self.stopped = self.processes()
         for pid in self.stopped:
-            os.kill(pid, signal.SIGSTOP)
+            with contextlib.suppress(ProcessLookupError):  # a worker that has just ended
+                os.kill(pid, signal.SIGSTOP)
 
     def hold_one(self, push):
         """Run push() and keep its transaction from going on: it may be stored, whatever comes behind it waits."""
@@ -69,7 +71,8 @@ class DatabaseAway(unittest.TestCase):
             self.session.close()
             self.session = None
         for pid in self.stopped:
-            os.kill(pid, signal.SIGCONT)
+            with contextlib.suppress(ProcessLookupError):  # it was about to end
+                os.kill(pid, signal.SIGCONT)
         self.stopped = []
 
     def n_rows(self):

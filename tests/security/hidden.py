@@ -24,6 +24,7 @@ VIEW = '{team="x"}'
 NUMBER = 7_000_123_456  # the value of each hidden profile: ten digits that nothing else has
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 MINUTE = 60_000
+DURATION = 15 * MINUTE  # the longest of pprof tasks: none ends before the test does
 # For --scrape-config: a target of the tenant, where nobody answers.
 TARGET_JOB = {"job_name": WORD + "job", "tenant": TENANT, "static_configs": [
     {"targets": ["127.0.0.1:1"], "labels": {"service_name": SERVICE, "team": TEAM}}]}
@@ -128,9 +129,9 @@ class Hidden:
         ids["policyUuid"] = self.ask("hearth.v1.PolicyService/SetPolicy", {"policy": policy})["policy"]["uuid"]
         Instance(self.server, SERVICE, TWIN, metadata=self.metadata).report()
         kinds = {
-            "onCpu": {"kind": "TASK_KIND_ON_CPU", "durationMs": MINUTE}, "network": {"kind": "TASK_KIND_NETWORK", "instance": POD},
-            "traceTask": {"kind": "TASK_KIND_TRACE", "durationMs": MINUTE, "endpoint": "/" + WORD + "pay", "dumpPeriodMs": 10, "maxSamples": 5},
-            "pprof": {"kind": "TASK_KIND_PPROF", "durationMs": MINUTE, "instances": [POD, TWIN], "events": ["cpu"]},
+            "onCpu": {"kind": "TASK_KIND_ON_CPU", "durationMs": DURATION}, "network": {"kind": "TASK_KIND_NETWORK", "instance": POD},
+            "traceTask": {"kind": "TASK_KIND_TRACE", "durationMs": DURATION, "endpoint": "/" + WORD + "pay", "dumpPeriodMs": 10, "maxSamples": 5},
+            "pprof": {"kind": "TASK_KIND_PPROF", "durationMs": DURATION, "instances": [POD, TWIN], "events": ["cpu"]},
         }
         for name, fields in kinds.items():
             ids[name] = self.ask("hearth.v1.TaskService/CreateTask", {"service": SERVICE, **fields})["task"]["taskId"]
