@@ -37,7 +37,7 @@ PLAIN_ONLY = (
     ("a lateral query with LIMIT or OFFSET", "SELECT * FROM (SELECT service_id, generation AS who",
      "read_sql.c: OFFSET 0 keeps PostgreSQL at a nested loop while a day's leaves are new"),
     ("DETACH CONCURRENTLY", "ALTER TABLE hearth_data.", "partitions_drop.c: detaches under a lock that it waits for only a moment"),
-    ("a volatile call in RETURNING", "INSERT INTO hearth_data.ingest_batch", "batch.c: spares a statement of each commit"),
+    ("a volatile call in RETURNING", "INSERT INTO hearth_data.ingest_batch", "batch.c, batch_prepared.c: spares a statement"),
     ("a lateral query with LIMIT or OFFSET", "SELECT coalesce(min(coalesce(first,",
      "background_state.c: a probe of the index for each series spares the hour of the services"),
     ("a lateral query with LIMIT or OFFSET", "WITH RECURSIVE s AS ((SELECT series_id, ts FROM hearth_data.profile",
@@ -134,7 +134,7 @@ class Placement(unittest.TestCase):
         note("%d statements are checked" % len(statements))
         # The recorder works: a commit writes these.
         texts = [text for text, _ in statements]
-        for begin in ("INSERT INTO hearth_data.ingest_batch", "COPY hearth_data.profile"):
+        for begin in ("INSERT INTO hearth_data.ingest_batch", "INSERT INTO hearth_data.profile"):
             self.assertTrue(any(text.startswith(begin) for text in texts), begin)
         wrong = ["%s\n    %s" % both for both in self.mixed(statements).items()]
         self.assertFalse(wrong, "%d statements belong to neither set:\n%s" % (len(wrong), "\n".join(sorted(wrong))))

@@ -92,3 +92,12 @@ int PQsendQueryParams(PGconn *conn, const char *sql, int n, const Oid *types,
     record(sql, n, types);
     return real(conn, sql, n, types, values, lengths, formats, result_format);
 }
+
+int PQsendPrepare(PGconn *conn, const char *name, const char *sql, int n, const Oid *types)
+{
+    static int (*real)(PGconn *, const char *, const char *, int, const Oid *);
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "PQsendPrepare");
+    record(sql, types == NULL ? 0 : n, types);
+    return real(conn, name, sql, n, types);
+}
