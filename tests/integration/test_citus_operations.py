@@ -7,10 +7,12 @@ import collections
 import json
 import os
 import re
+import signal
 import subprocess
 import threading
 import time
 import unittest
+import urllib.parse
 
 import prometheus
 import schema_dump
@@ -199,6 +201,40 @@ class CitusOperations(unittest.TestCase):
         server = Server("--node-addresses", "db-1", database_url=self.nodes.url(), wait=False)
         said = b'node-addresses has "db-1": it is a list of at most 64 NAME:PORT=HOST:PORT'
         eventually(lambda: said in server.http("GET", "/ready")[2], 20, what="a reason that shows it")
+        server.stop()
+
+    def test_a_query_that_runs_while_a_node_falls_silent_is_partial_long_before_its_deadline(self):
+        server = Server("--builder=false", database_url=self.nodes.url())
+        names = ["silent-%d" % k for k in range(8)]
+        for name in names:
+            server.push(cpu_of(now_ms(), 1), {"__name__": "process_cpu", "service_name": name})
+        worker, lost = self.nodes.workers[0], []
+        for name in names:
+            if self.shard_row(name)[2] is worker:
+                lost.append(name)
+        self.assertTrue(0 < len(lost) < len(names), lost)
+
+        def ask(selector):
+            began, body = time.monotonic(), {"profileTypeID": CPU, "labelSelector": selector, "start": now_ms() - 600_000, "end": now_ms() + 600_000}
+            status, headers, text = server.http("POST", "/" + QUERIER + "SelectMergeStacktraces", json.dumps(body), {"Content-Type": "application/json"}, 55)
+            return status, urllib.parse.unquote(headers.get("hearth-note", "")), text, time.monotonic() - began
+
+        # The connections are open, and a backend that is stopped takes a statement.
+        whole, own = '{service_name=~"silent-.*"}', '{service_name="%s"}' % lost[0]
+        self.assertEqual([ask(selector)[0] for selector in (whole, own)], [200, 200])
+        worker.signal(signal.SIGSTOP)
+        try:
+            (status, note_of, text, took), (own_status, _, own_text, own_took) = in_threads([lambda: ask(whole), lambda: ask(own)])
+        finally:
+            worker.signal(signal.SIGCONT)
+        note("a query of both nodes took %.1f s, one of the silent node %.1f s" % (took, own_took))
+        self.assertEqual(status, 200, text)
+        self.assertIn("partial: the node 127.0.0.1:%d does not answer" % worker.port, note_of)
+        self.assertEqual(json.loads(text)["flamegraph"]["total"], str(len(names) - len(lost)))
+        self.assertEqual(own_status, 503, own_text)
+        self.assertIn(b"127.0.0.1:%d" % worker.port, own_text)
+        self.assertLess(max(took, own_took), 25)
+        eventually(lambda: ask(whole)[1] == "", 30, what="the node")
         server.stop()
 
     def test_the_disk_of_services_counts_the_tables_of_all_nodes(self):

@@ -20,19 +20,80 @@ unsigned hearth_node_of_reader(const struct hearth_store_reader *reader)
     return node;
 }
 
+/* ---- nodes that are lost during a read ---- */
+
+/* Whether a service of the reader lies on a node that is lost. */
+static bool is_node_lost(const void *context)
+{
+    const struct hearth_store_reader *reader = context;
+    struct hearth_store *store = reader->scope->store;
+    struct hearth_node_set set = {0};
+    bool is_lost = false;
+
+    if (!hearth_store_has_lost_nodes(store)) {
+        return false;
+    }
+
+    for (size_t i = 0; i < reader->n_services; i++) {
+        unsigned node = hearth_node_of(store->nodes, reader->services[i]);
+        set.has[node] = node > 0;
+    }
+    hearth_store_known_lost(store, &set);
+    for (unsigned i = 1; i <= HEARTH_MAX_NODES; i++) {
+        is_lost |= set.has[i];
+    }
+
+    return is_lost;
+}
+
+/* Run the reader's function, but do not wait for a node that is lost. */
+static enum hearth_status run_reader(const struct hearth_store_reader *reader, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    const struct hearth_pg_doubt doubt = {is_node_lost, reader};
+
+    pg->doubt = &doubt;
+    enum hearth_status status = reader->fn(reader->context, pg, ret_fault, err);
+    pg->doubt = NULL;
+
+    return status;
+}
+
+static enum hearth_status fail_lost(struct hearth_store *store, unsigned node,
+                                    struct hearth_err *err)
+{
+    char name[HEARTH_NODE_NAME_BYTES];
+    hearth_store_node_name(store, node, name);
+
+    return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the node %s does not answer", name);
+}
+
+static enum hearth_status run_with_pg(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    const struct hearth_store_reader *reader = context;
+
+    return run_reader(reader, pg, ret_fault, err);
+}
+
+enum hearth_status hearth_node_read_all(const struct hearth_store_reader *reader,
+                                        const struct hearth_pg_params *wall, struct hearth_err *err)
+{
+    struct hearth_store_reader own = *reader;
+
+    return hearth_store_run_on_primary(reader->scope->store, reader->scope->cancel, wall,
+                                       run_with_pg, &own, err);
+}
+
 enum hearth_status hearth_node_read(const struct hearth_store_reader *reader, unsigned node,
                                     bool *ret_done, struct hearth_err *err)
 {
     struct hearth_store *store = reader->scope->store;
     struct hearth_nodes *nodes = store->nodes;
-    struct hearth_node_set lost = {0};
-    lost.has[node] = true;
-    hearth_store_known_lost(store, &lost);
-    if (lost.has[node]) {
-        char name[HEARTH_NODE_NAME_BYTES];
-        hearth_store_node_name(store, node, name);
+
+    if (is_node_lost(reader)) {
         *ret_done = true;
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the node %s does not answer", name);
+        return fail_lost(store, node, err);
     }
 
     if (!hearth_node_is_reached(nodes, node)) {
@@ -51,7 +112,7 @@ enum hearth_status hearth_node_read(const struct hearth_store_reader *reader, un
     if (status == HEARTH_OK) {
         pg->wall = NULL;
         fault = HEARTH_PG_FAULT_NONE;
-        status = reader->fn(reader->context, pg, &fault, &failure);
+        status = run_reader(reader, pg, &fault, &failure);
         hearth_pool_give(pool, pg);
     }
 
@@ -64,9 +125,11 @@ enum hearth_status hearth_node_read(const struct hearth_store_reader *reader, un
         return status;
     }
 
-    /* The node is lost. */
     hearth_nodes_suspect(nodes);
     HEARTH_TRY(hearth_cancel_check(cancel, err));
+    if (is_node_lost(reader)) {
+        return fail_lost(store, node, err);
+    }
     if (fault == HEARTH_PG_FAULT_CONNECTION || fault == HEARTH_PG_FAULT_RETRY) {
         *ret_done = false;
         return HEARTH_OK;

@@ -17,8 +17,17 @@
 unsigned hearth_node_of_reader(const struct hearth_store_reader *reader);
 
 /*
+ * Run the read on the coordinator, which passes it on to the nodes. UNAVAILABLE: a node of its
+ * services was lost meanwhile; the coordinator may wait for that node longer than the reader.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_node_read_all(const struct hearth_store_reader *reader,
+                                                          const struct hearth_pg_params *wall,
+                                                          struct hearth_err *err);
+
+/*
  * Run the read on node 1 or above. *ret_done false: it returned no row and may run elsewhere.
- * ABORTED: the node was lost after rows were delivered; the caller begins again.
+ * UNAVAILABLE: the node is lost, perhaps since the read began. ABORTED: it gave up the read after
+ * rows were delivered; the caller begins again.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_node_read(const struct hearth_store_reader *reader,
                                                       unsigned node, bool *ret_done,

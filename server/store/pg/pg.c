@@ -118,6 +118,20 @@ static void give_up_statement(struct hearth_pg *pg, enum hearth_pg_fault *ret_fa
     set_fault(ret_fault, HEARTH_PG_FAULT_CANCELLED);
 }
 
+/* A server that is silent itself cannot be asked to cancel, either: that would wait for it. */
+static enum hearth_status give_up_pointless(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                            struct hearth_err *err)
+{
+    if (pg->address != NULL) {
+        hearth_pg_close(pg);
+        set_fault(ret_fault, HEARTH_PG_FAULT_CANCELLED);
+    } else {
+        give_up_statement(pg, ret_fault);
+    }
+
+    return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "a node fell silent during a statement");
+}
+
 /*
  * Wait until the socket has input or, `for_output`, until all output is sent. Unsent output is sent
  * in both cases.
@@ -162,6 +176,10 @@ static enum hearth_status await_socket(struct hearth_pg *pg, const struct patien
         int n = poll(&p, 1, hearth_pg_limit_poll(until_ns, now_ns));
         if (n < 0 && errno != EINTR) {
             return hearth_pg_fail_lost(pg, ret_fault, err);
+        }
+
+        if (n == 0 && pg->doubt != NULL && pg->doubt->is_pointless(pg->doubt->context)) {
+            return give_up_pointless(pg, ret_fault, err);
         }
 
         if (n > 0 && (p.revents & ~POLLOUT) != 0) {

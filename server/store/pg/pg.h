@@ -31,6 +31,12 @@ struct hearth_pg_address {
     char host[256], port[8];
 };
 
+/* Asked each 50 ms while a statement waits: whether to wait is of no use any more. */
+struct hearth_pg_doubt {
+    bool (*is_pointless)(const void *context);
+    const void *context;
+};
+
 /* Not moved while it is connected: libpq keeps its address. */
 struct hearth_pg {
     PGconn *conn; /* NULL or bad: the owner calls hearth_pg_connect again */
@@ -65,7 +71,9 @@ struct hearth_pg {
     /* Checked by each connect; if it is lost, the connection is not usable. NULL: not checked. */
     struct hearth_lineage *lineage;
     struct hearth_cancel *cancel; /* for statements without one of their own; may be NULL */
-    int64_t timeout_ms;           /* for statements without a deadline; 0: no limit */
+    /* If it says so, statements are given up and fail with UNAVAILABLE. NULL: none. */
+    const struct hearth_pg_doubt *doubt;
+    int64_t timeout_ms; /* for statements without a deadline; 0: no limit */
 };
 
 /* Meaning of an error for the caller, by a prefix of its SQLSTATE; the longest prefix counts. */

@@ -367,6 +367,10 @@ enum hearth_status hearth_store_read_with_pg(const struct hearth_store_reader *r
         HEARTH_TRY(take_replica(store, cancel, &pg, err));
     }
 
+    if (pg == NULL && store->nodes != NULL) {
+        return hearth_node_read_all(reader, params, err);
+    }
+
     if (pg == NULL) {
         return hearth_store_run_on_primary(store, cancel, params, reader->fn, reader->context, err);
     }
