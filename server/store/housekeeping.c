@@ -32,6 +32,7 @@
 #include "housekeeping.h"
 
 #include "hearth/base/clock.h"
+#include "hearth/base/log.h"
 
 #include "access/access_expire.h"
 #include "catalog/catalog.h"
@@ -189,14 +190,32 @@ static enum hearth_status trim_indexes(struct hearth_store *store, struct hearth
 
 /* ---- kinds of work ---- */
 
+enum hearth_status hearth_housekeeping_make_leaves(struct hearth_store *store, struct hearth_pg *pg,
+                                                   struct hearth_err *err)
+{
+    int32_t today = hearth_day_of(hearth_clock_wall_ns());
+    enum hearth_status status = hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today, err);
+    bool is_today = status != HEARTH_OK;
+
+    if (status == HEARTH_OK) {
+        status = hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today + 1, err);
+    }
+
+    if (status != HEARTH_OK && !atomic_load(&store->closing)) {
+        HEARTH_LOG(is_today ? HEARTH_LOG_ERROR : HEARTH_LOG_WARN, "store",
+                   is_today ? "today's partitions were not made: its profiles cannot be stored"
+                            : "tomorrow's partitions were not made; this is tried again",
+                   "reason", err->msg, NULL);
+    }
+
+    return status;
+}
+
 static enum hearth_status look_ahead(struct hearth_store *store, struct hearth_pg *pg,
                                      struct hearth_err *err)
 {
-    int32_t today = hearth_day_of(hearth_clock_wall_ns());
-
     HEARTH_TRY(hearth_clocks_compare(store, pg, err));
-    HEARTH_TRY(hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today, err));
-    HEARTH_TRY(hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today + 1, err));
+    HEARTH_TRY(hearth_housekeeping_make_leaves(store, pg, err));
 
     /* Also without queries: the limit of series needs the indexes, and the first query is quick. */
     HEARTH_TRY(hearth_catalog_refresh(store->catalog, NULL, err));

@@ -24,6 +24,14 @@ struct hearth_housekeeping {
 void hearth_housekeeping_begin(struct hearth_store *store, struct hearth_housekeeping *ret_times);
 
 /*
+ * Make the leaves of today and tomorrow that are missing. A failure is logged; it is tried again
+ * each 30 s.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_housekeeping_make_leaves(struct hearth_store *store,
+                                                                     struct hearth_pg *pg,
+                                                                     struct hearth_err *err);
+
+/*
  * Do all work that is due, on a connection of the boot thread. After an error, the rest of the
  * failed kind waits for its next time; the other kinds are done by the next call.
  */

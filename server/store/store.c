@@ -13,6 +13,7 @@
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/signals.h"
+#include "hearth/store/lost_nodes.h"
 
 #include "build/builder.h"
 #include "catalog/catalog.h"
@@ -211,6 +212,21 @@ static enum hearth_status find_nodes(struct hearth_store *store, struct hearth_p
 }
 
 /*
+ * Without the leaves, a server starts only if a lost node is the reason: profiles of days that have
+ * leaves, and queries, need not wait for it.
+ */
+static enum hearth_status make_first_leaves(struct hearth_store *store, struct hearth_pg *pg,
+                                            struct hearth_err *err)
+{
+    enum hearth_status status = hearth_housekeeping_make_leaves(store, pg, err);
+    if (status != HEARTH_UNAVAILABLE || !hearth_store_has_lost_nodes(store)) {
+        return status;
+    }
+
+    return hearth_pg_alive(pg) ? HEARTH_OK : hearth_pg_connect(pg, CONNECT_TIMEOUT_MS, err);
+}
+
+/*
  * Run the steps that lead to a ready store, up to the first that fails. Call it again after a
  * failure: it repeats harmless steps, and starts each part only once.
  */
@@ -247,9 +263,7 @@ static enum hearth_status boot_once(struct hearth_store *store, struct hearth_pg
         atomic_store(&store->writer_id, writer_id);
     }
 
-    int32_t today = hearth_day_of(hearth_clock_wall_ns());
-    HEARTH_TRY(hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today, err));
-    HEARTH_TRY(hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today + 1, err));
+    HEARTH_TRY(make_first_leaves(store, pg, err));
     HEARTH_TRY(hearth_catalog_refresh(store->catalog, &store->boot_cancel, err));
 
     HEARTH_TRY(hearth_known_applications_step(store, pg, err));

@@ -13,8 +13,10 @@
 
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
+#include "hearth/store/lost_nodes.h"
 
 #include "pg/layout.h"
+#include "pg/nodes.h"
 #include "pg/store_state.h"
 
 #include <assert.h>
@@ -295,8 +297,8 @@ static enum hearth_status create_leaf(struct hearth_pg *pg, size_t parent, const
     return is_audit(parent) ? forbid_truncate(pg, leaf, err) : HEARTH_OK;
 }
 
-static enum hearth_status ensure_leaf(struct hearth_pg *pg, size_t parent, int32_t day,
-                                      bool is_distributed, struct hearth_err *err)
+static enum hearth_status ensure_leaf(struct hearth_store *store, struct hearth_pg *pg,
+                                      size_t parent, int32_t day, struct hearth_err *err)
 {
     assert(parent < HEARTH_ARRAY_LEN(PARENTS));
 
@@ -310,9 +312,14 @@ static enum hearth_status ensure_leaf(struct hearth_pg *pg, size_t parent, int32
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s is being dropped; retry", leaf);
     }
 
+    /* While a node is lost, Citus would only try to connect to it, which may take half a minute. */
+    if (!state.is_attached && hearth_store_has_lost_nodes(store)) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "a node does not answer");
+    }
+
     /* Create and attach it, as far as that is missing. */
     if (!state.exists) {
-        HEARTH_TRY(create_leaf(pg, parent, leaf, is_distributed, err));
+        HEARTH_TRY(create_leaf(pg, parent, leaf, hearth_layout_is_distributed(store), err));
     }
 
     if (!state.is_attached) {
@@ -326,19 +333,56 @@ static enum hearth_status ensure_leaf(struct hearth_pg *pg, size_t parent, int32
     return HEARTH_OK;
 }
 
-static enum hearth_status create_leaves(struct hearth_pg *pg, unsigned leaves, int32_t day,
-                                        bool is_distributed, struct hearth_err *err)
+static enum hearth_status create_leaves(struct hearth_store *store, struct hearth_pg *pg,
+                                        unsigned leaves, int32_t day, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script(
         pg, "BEGIN; SELECT pg_advisory_xact_lock(" HEARTH_LOCK_PARTITIONS ")", NULL, err));
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(PARENTS); i++) {
         if ((leaves >> i & 1) != 0) {
-            HEARTH_TRY(ensure_leaf(pg, i, day, is_distributed, err));
+            HEARTH_TRY(ensure_leaf(store, pg, i, day, err));
         }
     }
 
     return hearth_pg_script(pg, "COMMIT", NULL, err);
+}
+
+/*
+ * Citus makes a table on all nodes or on none. If creating leaves has failed, and a node does not
+ * answer, say so: what PostgreSQL says of it depends on the moment, and is no reason to give up.
+ */
+static enum hearth_status explain_lost_node(struct hearth_store *store, int32_t day,
+                                            enum hearth_status status, struct hearth_err *err)
+{
+    struct hearth_node_set all;
+    struct hearth_node_view views[HEARTH_MAX_NODES + 1];
+    char leaf[64];
+
+    if (store->nodes == NULL || status == HEARTH_RESOURCE_EXHAUSTED) {
+        return status;
+    }
+
+    memset(all.has, true, sizeof all.has);
+    all.has[0] = false;
+    if (!hearth_store_has_lost_nodes(store)) {
+        hearth_store_find_lost(store, NULL, &all);
+    }
+
+    unsigned last = hearth_nodes_list(store->nodes, views);
+    unsigned i = 1;
+    while (i <= last && views[i].reach != HEARTH_NODE_LOST) {
+        i++;
+    }
+    if (i > last) {
+        return status;
+    }
+
+    hearth_partition_name("day", day, leaf);
+    return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                       "no partition of day %s can be made while the node %.60s:%s does not "
+                       "answer; retry",
+                       strrchr(leaf, '_') + 1, views[i].known.host, views[i].known.port);
 }
 
 bool hearth_partitions_are_known(struct hearth_store *store, unsigned leaves, int32_t day)
@@ -358,13 +402,12 @@ enum hearth_status hearth_partitions_ensure(struct hearth_store *store, struct h
     }
 
     const struct hearth_pg_params *wall = hearth_pg_leave_wall(pg);
-    enum hearth_status status =
-        create_leaves(pg, missing, day, hearth_layout_is_distributed(store), err);
+    enum hearth_status status = create_leaves(store, pg, missing, day, err);
     pg->wall = wall;
     if (status != HEARTH_OK) {
         hearth_pg_rollback(pg);
         hearth_err_prefix(err, "partitions of day %" PRId32, day);
-        return status;
+        return explain_lost_node(store, day, status, err);
     }
 
     remember_leaves(store->partitions, missing, day);

@@ -64,8 +64,9 @@ bool hearth_partitions_are_known(struct hearth_store *store, unsigned leaves, in
 /*
  * Create these leaves (HEARTH_LEAF_...) of the day (days since the epoch) if they do not exist.
  * Callers name only leaves that they are about to write: creating a leaf takes a few milliseconds,
- * and while retention drops a leaf of the day, no new one can be created (UNAVAILABLE). Known
- * leaves cost no statement. `pg` must not be in a transaction.
+ * and while retention drops a leaf of the day, no new one can be created (UNAVAILABLE), nor while a
+ * node of distributed tables is lost (UNAVAILABLE, which names it; hearth_store_has_lost_nodes is
+ * true then). Known leaves cost no statement. `pg` must not be in a transaction.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_ensure(struct hearth_store *store,
                                                               struct hearth_pg *pg, unsigned leaves,
