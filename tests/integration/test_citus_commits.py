@@ -36,8 +36,8 @@ class CitusCommits(unittest.TestCase):
     def tearDownClass(cls):
         cls.nodes.stop()
 
-    def push(self, server, service, value, id):
-        profile = Profile([("cpu", "nanoseconds")], time_ns=now_ms() * 1_000_000).add(["main", "f%d" % (value % 50)], [value])
+    def push(self, server, service, value, id, days_ago=0):
+        profile = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - days_ago * 24 * 60 * MINUTE) * 1_000_000).add(["main", "f%d" % (value % 50)], [value])
         labels = [(1, [(1, name), (2, text)]) for name, text in (("__name__", "process_cpu"), ("service_name", service))]
         request = wire.encode([(1, labels + [(2, [(1, profile.encode()), (2, id)])])])
         server.grpc_bytes(PUSH, request, timeout=DEADLINE)
@@ -141,6 +141,48 @@ class CitusCommits(unittest.TestCase):
             rows = self.nodes.sql("SELECT 1 FROM hearth_data.span_group WHERE trace_id = '\\x%s'" % traces[service, k].hex())
             self.assertTrue(rows, (service, k))
         server.stop()
+
+    def test_a_day_whose_partitions_cannot_be_made_is_refused_with_the_name_of_the_dead_worker_and_others_go_on(self):
+        server = Server("--builder=false", "--commit-linger", "300ms", "--commit-rows", "100", database_url=self.nodes.url())
+        services = ["day-%d" % i for i in range(8)]
+        for service in services:
+            self.push(server, service, 1, "first")
+        dead = self.nodes.workers[0]
+        lost = self.services_of(dead) & set(services)
+        others = [service for service in services if service not in lost]
+        self.assertTrue(lost and others, lost)
+        tomorrow = time.strftime("hearth_data.profile_%Y%m%d", time.gmtime(time.time() + 24 * 3600))
+        self.nodes.sql("DROP TABLE " + tomorrow)  # as if the worker was dead since yesterday
+        dead.kill9()
+
+        def push_old(service):
+            with self.assertRaises(RpcError) as caught:
+                self.push(server, service, 1, "old", days_ago=3)
+            return caught.exception
+
+        for round in range(2):  # before the server knows of the death, and after; both days in one batch of the other node
+            calls = [lambda s=s: push_old(s) for s in others] + [lambda s=s: self.push(server, s, 1, "day-%d" % round) for s in others]
+            for error in in_threads(calls)[: len(others)]:
+                self.assertEqual(error.code, "unavailable", error)
+                self.assertIn("can be made while the node 127.0.0.1:%d does not answer" % dead.port, str(error))
+
+        # A server that starts now has the leaves of today, and says what it lacks until the worker is back.
+        second = Server("--builder=false", database_url=self.nodes.url())
+        self.push(second, others[0], 1, "second")
+        self.assertIn("tomorrow's partitions were not made", second.log())
+        dead.start()
+        eventually(lambda: self.nodes.sql("SELECT to_regclass('%s')" % tomorrow) != [[""]], 60, what="tomorrow's partition")
+        second.stop()
+        for service in services:
+            eventually(lambda: self.is_stored_of_day(server, service, 3), 30, what="a partition of an older day")
+        server.stop()
+
+    def is_stored_of_day(self, server, service, days_ago):
+        try:
+            self.push(server, service, 1, "old", days_ago=days_ago)
+            return True
+        except RpcError:
+            return False
 
     def is_exported(self, server, request):
         try:

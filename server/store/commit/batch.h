@@ -51,13 +51,14 @@ struct hearth_batch_item {
     /* Results of the last attempt: */
     bool repeated; /* stored within the last hour already */
     bool late;     /* before its service's watermark */
-    bool blocked;  /* not late, and its day has no leaf */
+    bool blocked;  /* not late, and its day has no leaf; or that leaf cannot be made */
 };
 
 struct hearth_batch_day {
     int32_t day;
     struct hearth_buf chunks, rows; /* COPY rows of dict_chunk, of profile */
     bool avoids_leaf;               /* the day has no leaf: only its late rows can be stored */
+    bool lacks_leaves;              /* they cannot be made: a node does not answer */
 };
 
 struct hearth_batch_dict {
@@ -103,6 +104,7 @@ struct hearth_batch {
     enum hearth_status catalog_status;
     enum hearth_pg_fault catalog_fault;
     struct hearth_err catalog_err;
+    bool is_lacking;    /* of the last attempt: items are blocked because leaves cannot be made */
     size_t n_avoided;   /* days without a leaf */
     size_t n_originals; /* of items that are no twins */
     struct hearth_buf script;
@@ -156,7 +158,12 @@ unsigned hearth_batch_leaves(const struct hearth_batch *batch, size_t day);
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_batch_avoid_leaf(struct hearth_batch *batch, size_t day,
                                                              bool avoid, struct hearth_err *err);
-/* After a send that failed: return the number of blocked items. */
+/*
+ * Before a send: mark the items that need a leaf or a chunk of a day that lacks leaves. Returns
+ * whether there are any.
+ */
+bool hearth_batch_mark_lacking(struct hearth_batch *batch);
+/* After that, or a send that failed: return the number of blocked items. */
 size_t hearth_batch_blocked(const struct hearth_batch *batch);
 /* After a successful send: return the number of rows in profile_late. */
 int64_t hearth_batch_late_rows(const struct hearth_batch *batch);

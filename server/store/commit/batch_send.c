@@ -5,6 +5,7 @@
  */
 #include "commit/batch.h"
 #include "commit/batch_prepared.h"
+#include "commit/ingest_dict.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -171,6 +172,30 @@ size_t hearth_batch_blocked(const struct hearth_batch *batch)
         n += batch->items[i].blocked;
     }
     return n;
+}
+
+static bool lacks_leaves(const struct hearth_batch *batch, int32_t day)
+{
+    bool lacks = false;
+    for (size_t i = 0; i < batch->n_days && !lacks; i++) {
+        lacks = batch->days[i].day == day && batch->days[i].lacks_leaves;
+    }
+    return lacks;
+}
+
+bool hearth_batch_mark_lacking(struct hearth_batch *batch)
+{
+    for (size_t i = 0; i < batch->n_items; i++) {
+        struct hearth_batch_item *entry = &batch->items[i];
+        entry->blocked = batch->days[entry->day].lacks_leaves;
+        for (size_t k = 0; k < batch->n_dicts && !entry->blocked; k++) {
+            const struct hearth_batch_dict *dict = &batch->dicts[k];
+            entry->blocked = dict->dict == entry->item->dict && dict->cut &&
+                             lacks_leaves(batch, dict->dict->day);
+        }
+    }
+
+    return hearth_batch_blocked(batch) > 0;
 }
 
 /* Mark the items that need a leaf which is missing. Returns whether there are any. */

@@ -13,6 +13,7 @@
  *     store says that it is away          callers that take them; the others become a batch
  *   some items were withdrawn           the others become a batch of their own
  *   some need a leaf that is dropped    the others first, then these, each a batch of their own
+ *   a node that is lost: no new leaves  the same; these alone: done(UNAVAILABLE)
  *   other faults                        two halves, each a batch; a single item: done(INTERNAL)
  *
  * While an attempt is in doubt, only the first two lines and the retry apply: a batch that fails,
@@ -23,6 +24,7 @@
 
 #include "hearth/base/clock.h"
 #include "hearth/base/metrics.h"
+#include "hearth/store/lost_nodes.h"
 
 #include "commit/ingest_dict.h"
 #include "pg/lineage.h"
@@ -98,6 +100,12 @@ static enum hearth_status ensure_batch_day(struct hearth_committer *committer,
     unsigned leaves = hearth_batch_leaves(batch, i);
     HEARTH_TRY(find_leaf_maker(committer, leaves, day, &pg, err));
     enum hearth_status status = hearth_partitions_ensure(store, pg, leaves, day, err);
+    batch->days[i].lacks_leaves =
+        status == HEARTH_UNAVAILABLE && hearth_store_has_lost_nodes(store);
+    if (batch->days[i].lacks_leaves) {
+        return HEARTH_OK; /* for profiles of other days; err says why */
+    }
+
     if (status != HEARTH_UNAVAILABLE || (leaves & HEARTH_LEAF_PROFILE) == 0 ||
         !hearth_pg_alive(pg)) {
         return status;
@@ -118,6 +126,8 @@ static enum hearth_status ensure_batch_days(struct hearth_committer *committer,
                                             struct hearth_batch *batch,
                                             enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
+    bool lacks = false;
+
     for (size_t i = 0; i < batch->n_days; i++) {
         enum hearth_status status = ensure_batch_day(committer, batch, i, err);
         if (status != HEARTH_OK) {
@@ -129,6 +139,13 @@ static enum hearth_status ensure_batch_days(struct hearth_committer *committer,
                                                                : HEARTH_PG_FAULT_OTHER;
             return status;
         }
+        lacks = lacks || batch->days[i].lacks_leaves;
+    }
+
+    batch->is_lacking = lacks && hearth_batch_mark_lacking(batch);
+    if (batch->is_lacking) {
+        *ret_fault = HEARTH_PG_FAULT_RETRY;
+        return HEARTH_UNAVAILABLE; /* err is of the last day that lacks leaves */
     }
 
     return HEARTH_OK;
@@ -318,8 +335,13 @@ static enum hearth_verdict judge_attempt(struct hearth_committer *committer,
 
     size_t n_blocked = hearth_batch_blocked(batch);
 
-    return n_blocked > 0 && n_blocked < batch->n_items
-               ? HEARTH_VERDICT_SORT
+    if (n_blocked > 0 && n_blocked < batch->n_items) {
+        return HEARTH_VERDICT_SORT;
+    }
+
+    /* To wait for the node would hold up profiles of days that have leaves. */
+    return n_blocked > 0 && batch->is_lacking
+               ? HEARTH_VERDICT_FAILED
                : judge_answered_error(committer, batch, fault, attempts);
 }
 

@@ -53,7 +53,8 @@ struct hearth_trace_target {
 
 /*
  * Try once to store a list of parts in one transaction. UNAVAILABLE, DEADLINE_EXCEEDED: the node or
- * the coordinator is away. ABORTED: a service was removed meanwhile.
+ * the coordinator is away. ABORTED: a service was removed meanwhile, or a leaf cannot be made while
+ * another node is lost; parts of other services and days may be stored.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_trace_parts_store(struct hearth_trace_target *to,
                                                               const struct hearth_trace_part *parts,

@@ -1,5 +1,6 @@
 /* trace_parts_store.c -- an attempt to store parts on their node (contract: trace_parts.h). */
 #include "hearth/base/clock.h"
+#include "hearth/store/lost_nodes.h"
 
 #include "pg/lineage.h"
 #include "pg/nodes.h"
@@ -66,8 +67,13 @@ static enum hearth_status ensure_leaves(struct taken *taken, struct hearth_err *
                                                 hearth_day_of(taken->rows[i].start_ns));
     }
 
-    return are_known ? HEARTH_OK
-                     : hearth_store_as_owner(to->store, to->cancel, make_leaves, taken, err);
+    enum hearth_status status =
+        are_known ? HEARTH_OK
+                  : hearth_store_as_owner(to->store, to->cancel, make_leaves, taken, err);
+
+    /* To wait for the node would hold up spans of days that have leaves. */
+    return status == HEARTH_UNAVAILABLE && hearth_store_has_lost_nodes(to->store) ? HEARTH_ABORTED
+                                                                                  : status;
 }
 
 /* Without an address, as after its last shard has moved, the coordinator takes the statements. */
