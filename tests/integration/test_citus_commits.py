@@ -5,7 +5,6 @@ Runs only where HEARTH_TEST_CITUS names the binaries of a PostgreSQL with Citus 
 
 import collections
 import os
-import signal
 import threading
 import time
 import unittest
@@ -226,17 +225,12 @@ class CitusCommits(unittest.TestCase):
         def lose():
             try:
                 time.sleep(3)
-                os.kill(dead.process.pid, signal.SIGKILL)
+                dead.kill9()
                 is_down.set()
                 time.sleep(8)
                 why = server.http("GET", "/ready")[2].decode()
                 new.update(zip(NEW, in_threads([lambda name=name: self.is_stored(server, name) for name in NEW])))
                 is_down.clear()
-                try:
-                    os.killpg(dead.process.pid, signal.SIGKILL)  # what is left of its backends
-                except ProcessLookupError:
-                    pass
-                dead.process.wait()
                 dead.start()
                 time.sleep(3)
                 return why
