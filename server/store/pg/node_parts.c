@@ -24,13 +24,13 @@ static size_t add_shard(struct hearth_node_part *part, const struct hearth_shard
     return i;
 }
 
-/* Make the part of a node; `places` are those of the services. */
-static bool make_part(struct hearth_node_part *part, const int32_t *services,
+/* Make the part of a node, which has n_own of the services; `places` are those of all. */
+static bool make_part(struct hearth_node_part *part, size_t n_own, const int32_t *services,
                       const struct hearth_node_place *places, size_t n, struct hearth_arena *arena)
 {
-    int32_t *own = hearth_arena_array(arena, n, sizeof own[0]);
-    size_t *shard_of = hearth_arena_array(arena, n, sizeof shard_of[0]);
-    part->shards = hearth_arena_array(arena, n, sizeof part->shards[0]);
+    int32_t *own = hearth_arena_array(arena, n_own, sizeof own[0]);
+    size_t *shard_of = hearth_arena_array(arena, n_own, sizeof shard_of[0]);
+    part->shards = hearth_arena_array(arena, n_own, sizeof part->shards[0]);
     if (own == NULL || shard_of == NULL || part->shards == NULL) {
         return false;
     }
@@ -67,17 +67,17 @@ enum hearth_status hearth_node_parts(struct hearth_store *store, const int32_t *
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    bool is_used[HEARTH_MAX_NODES + 1] = {false};
+    size_t n_of[HEARTH_MAX_NODES + 1] = {0};
     for (size_t i = 0; i < n; i++) {
         hearth_nodes_find_place(store->nodes, services[i], &places[i]);
-        is_used[places[i].node] = true;
+        n_of[places[i].node]++;
     }
 
     for (unsigned node = 0; node <= HEARTH_MAX_NODES; node++) {
-        if (is_used[node]) {
+        if (n_of[node] > 0) {
             struct hearth_node_part *part = &(*ret)[(*ret_n)++];
             part->node = node;
-            if (!make_part(part, services, places, n, arena)) {
+            if (!make_part(part, n_of[node], services, places, n, arena)) {
                 return HEARTH_FAIL_ARENA(err, arena);
             }
         }

@@ -56,6 +56,7 @@ struct hearth_nodes {
     uint64_t version;     /* of the ranges */
     int64_t read_mono_ns; /* when the map was read last, or was tried; 0: never */
     bool is_suspected, is_full;
+    uint64_t n_suspicions;
     bool is_looking; /* a thread looks at nodes */
 };
 
@@ -358,6 +359,7 @@ enum hearth_status hearth_nodes_take(struct hearth_nodes *nodes,
     if (status == HEARTH_OK) {
         unused_tables = nodes->shards;
         nodes->shards = tables;
+        nodes->is_suspected = false;
     }
     if (status == HEARTH_OK && !are_ranges_same(nodes, ranges, n)) {
         unused = nodes->ranges;
@@ -493,7 +495,7 @@ enum hearth_status hearth_nodes_refresh(struct hearth_nodes *nodes, struct heart
 {
     hearth_mutex_lock(&nodes->lock);
     nodes->read_mono_ns = hearth_clock_mono_ns();
-    nodes->is_suspected = false;
+    uint64_t n_before = nodes->n_suspicions;
     hearth_mutex_unlock(&nodes->lock);
 
     struct hearth_arena arena;
@@ -504,6 +506,11 @@ enum hearth_status hearth_nodes_refresh(struct hearth_nodes *nodes, struct heart
         hearth_nodes_suspect(nodes);
     }
 
+    /* A suspicion that came while it was read may concern it, too. */
+    hearth_mutex_lock(&nodes->lock);
+    nodes->is_suspected = nodes->is_suspected || nodes->n_suspicions != n_before;
+    hearth_mutex_unlock(&nodes->lock);
+
     return status;
 }
 
@@ -511,6 +518,7 @@ void hearth_nodes_suspect(struct hearth_nodes *nodes)
 {
     hearth_mutex_lock(&nodes->lock);
     nodes->is_suspected = true;
+    nodes->n_suspicions++;
     hearth_mutex_unlock(&nodes->lock);
 }
 
@@ -646,6 +654,7 @@ void hearth_node_set_reach(struct hearth_nodes *nodes, unsigned number,
     struct hearth_pg_address known = node->known;
     bool is_new = node->address == address && set_reach(nodes, node, reach, why);
     nodes->is_suspected |= reach != HEARTH_NODE_ANSWERS;
+    nodes->n_suspicions += reach != HEARTH_NODE_ANSWERS;
     hearth_mutex_unlock(&nodes->lock);
 
     if (is_new) {

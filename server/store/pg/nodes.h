@@ -56,7 +56,8 @@ void hearth_nodes_suspect(struct hearth_nodes *nodes);
 bool hearth_nodes_are_due(struct hearth_nodes *nodes);
 
 /*
- * Take over the shards that _refresh has read; sorted by hash. NO_MEMORY. Tests make a map by it.
+ * Take over the shards that _refresh has read; sorted by hash. NO_MEMORY. The map is not suspected
+ * then. Tests make a map by it.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_nodes_take(struct hearth_nodes *nodes,
                                                        const struct hearth_node_shard *shards,

@@ -17,8 +17,7 @@ static struct fixture {
     char url[256];
     struct hearth_store *store;
     struct hearth_series_hit hits[N_SERVICES];
-    struct hearth_nodes *maps[8]; /* the store frees the last */
-    size_t n_maps;
+    struct hearth_nodes *nodes; /* the store's */
 } g_fix;
 
 static void run(const char *sql)
@@ -58,10 +57,9 @@ static void make_shards(void)
     hearth_buf_release(&sql);
 }
 
-/* A new map: all of it is believed. */
-static void map_services(void)
+/* Make a map, which is not suspected. */
+static void map_services(size_t n_ids)
 {
-    struct hearth_nodes *nodes = NULL;
     struct hearth_node_shard shards[N_SHARDS];
     static int64_t ids[N_SHARDS][HEARTH_N_SHARD_TABLES];
     for (int s = 0; s < N_SHARDS; s++) {
@@ -75,14 +73,14 @@ static void map_services(void)
             .port = 5432,
             .n_copies = 1,
             .ids = ids[s],
-            .n_ids = HEARTH_N_SHARD_TABLES,
+            .n_ids = n_ids,
         };
     }
-    assert_ok(hearth_nodes_new(&g_fix.store->options, &nodes, &err));
-    assert_ok(hearth_nodes_take(nodes, shards, N_SHARDS, &err));
-    assert_true(g_fix.n_maps < HEARTH_ARRAY_LEN(g_fix.maps));
-    g_fix.maps[g_fix.n_maps++] = nodes;
-    g_fix.store->nodes = nodes;
+    if (g_fix.nodes == NULL) {
+        assert_ok(hearth_nodes_new(&g_fix.store->options, &g_fix.nodes, &err));
+    }
+    assert_ok(hearth_nodes_take(g_fix.nodes, shards, N_SHARDS, &err));
+    g_fix.store->nodes = g_fix.nodes;
 }
 
 static int make_fixture(void **state)
@@ -122,9 +120,6 @@ static int make_fixture(void **state)
 static int drop_fixture(void **state)
 {
     close_store(g_fix.store);
-    for (size_t i = 0; i + 1 < g_fix.n_maps; i++) {
-        hearth_nodes_free(g_fix.maps[i]);
-    }
     return stop_cluster(state);
 }
 
@@ -171,7 +166,7 @@ static void without_tables_of_shards_the_data_tables_are_read(void **state)
 {
     (void)state;
     assert_int_equal(sum(), ALL);
-    map_services();
+    map_services(0);
     assert_int_equal(sum(), ALL);
 }
 
@@ -179,7 +174,7 @@ static void services_of_several_nodes_are_read_from_the_tables_of_their_shards(v
 {
     (void)state;
     make_shards();
-    map_services();
+    map_services(HEARTH_N_SHARD_TABLES);
     assert_int_equal(sum(), ALL - (MISSED + 1));
 }
 
@@ -187,7 +182,7 @@ static void the_old_tables_of_a_shard_that_has_moved_are_not_read(void **state)
 {
     (void)state;
     run("UPDATE pg_dist_placement SET groupid = 7");
-    map_services();
+    map_services(HEARTH_N_SHARD_TABLES);
     assert_int_equal(sum(), ALL);
 }
 
@@ -195,7 +190,7 @@ static void a_shard_that_moves_between_state_and_rows_is_noticed(void **state)
 {
     (void)state;
     run("UPDATE pg_dist_placement SET groupid = (shardid / 100 - 1) % 2 + 1");
-    map_services();
+    map_services(HEARTH_N_SHARD_TABLES);
     assert_int_equal(sum(), ALL - (MISSED + 1));
     assert_int_equal(sum_with("UPDATE pg_dist_placement SET groupid = 7"), ALL);
 }
@@ -204,7 +199,7 @@ static void rows_of_tables_that_are_gone_come_from_the_data_tables(void **state)
 {
     (void)state;
     run("UPDATE pg_dist_placement SET groupid = (shardid / 100 - 1) % 2 + 1");
-    map_services();
+    map_services(HEARTH_N_SHARD_TABLES);
     assert_int_equal(sum_with("DROP VIEW hearth_data.profile_100, hearth_data.profile_200,"
                               " hearth_data.profile_300, hearth_data.profile_400"),
                      ALL);
