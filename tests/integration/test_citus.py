@@ -4,6 +4,8 @@ Runs only where HEARTH_TEST_CITUS names the binaries of a PostgreSQL with Citus 
 """
 
 import json
+import os
+import re
 import signal
 import subprocess
 import time
@@ -226,6 +228,33 @@ class Citus(unittest.TestCase):
             worker.signal(signal.SIGCONT)
         eventually(lambda: self.note_of(server, "{}") == "", 30, what="the node")
 
+    def look_at_the_statements(self):
+        """A query of all services asks the coordinator for no profile, and workers for tables of shards only."""
+        nodes = [self.nodes.coordinator, *self.nodes.workers]
+        for node in nodes:
+            sql(node.url(), "ALTER SYSTEM SET log_statement = 'all'")
+            sql(node.url(), "SELECT pg_reload_conf()")
+        server = Server("--builder=false", "--query-cache-bytes", "0", database_url=self.nodes.url())
+        server.connect(QUERIER + "SelectMergeStacktraces", self.ask("{}"))  # dictionaries are in memory afterwards
+        paths = [os.path.join(node.directory, "log") for node in nodes]
+        logs = [(path, os.path.getsize(path)) for path in paths]
+        for method in ("SelectMergeStacktraces", "SelectSeries"):
+            server.connect(QUERIER + method, {**self.ask("{}"), "step": 60})
+        server.stop()
+        data = re.compile(r"FROM hearth_data\.(roll_state|tombstone|profile|profile_late|segment|hour_totals|roll_1\w)(_\d+)?\b")
+        read = []
+        for path, size in logs:
+            with open(path, encoding="utf-8") as log:
+                log.seek(size)
+                read.append([shard for line in log if "service_id = ANY" in line for _, shard in data.findall(line)])
+        self.assertEqual(read[0], [], "the coordinator was asked")
+        for of_worker in read[1:]:
+            self.assertGreater(len(of_worker), 4)
+            self.assertNotIn("", of_worker, "a distributed table was read")
+        for node in nodes:
+            sql(node.url(), "ALTER SYSTEM RESET log_statement")
+            sql(node.url(), "SELECT pg_reload_conf()")
+
     def refuse_required_separation_of_tenants(self):
         server = Server("--row-level-security", "require", database_url=self.nodes.url(), wait=False)
         eventually(lambda: b"but the data tables are distributed" in server.http("GET", "/ready")[2], 20, what="a reason that says so")
@@ -248,6 +277,7 @@ class Citus(unittest.TestCase):
         for server in servers:
             server.stop()
         self.say_how_far_roll_ups_are_behind()
+        self.look_at_the_statements()
         self.refuse_required_separation_of_tenants()
 
 
