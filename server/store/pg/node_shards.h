@@ -5,7 +5,7 @@
  * All data tables are placed together, so the shards of one of them, roll_state, stand for all.
  *
  * On a node, a shard is an ordinary table with the name of the data table, an underscore and the
- * number of the shard. A query that names it is planned by PostgreSQL alone (node_parts.h).
+ * number of the shard. A query that names it is planned by PostgreSQL alone (read/node_parts.h).
  *
  * Threads: safe; a connection belongs to its caller. Errors: of the statements.
  */

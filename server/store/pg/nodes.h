@@ -5,7 +5,7 @@
  * Any node of Citus takes any statement over the data tables and passes it on to the owner of the
  * rows. That costs several times the CPU of a commit, makes it a two-phase commit, and one node
  * that is down then stops what the others could do. So reads of one node's services go to it
- * (node_reads.h), and a read of services of several nodes is divided (node_parts.h). A map that is
+ * (node_reads.h); one of several nodes is divided first (read/node_parts.h). A map that is
  * out of date is harmless: the old owner passes statements on, and a statement that names tables
  * of shards checks that they are still there.
  *

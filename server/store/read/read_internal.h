@@ -14,8 +14,8 @@
 
 #include "hearth/store/read.h"
 
-#include "pg/node_parts.h"
 #include "pg/pg.h"
+#include "read/node_parts.h"
 
 /* For bsearch and qsort of int32_t, and of structs whose first member is the int32_t to compare. */
 static inline int hearth_compare_i32(const void *a, const void *b)

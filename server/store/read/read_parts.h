@@ -8,7 +8,7 @@
 
 #include "hearth/store/read.h"
 
-#include "pg/node_parts.h"
+#include "read/node_parts.h"
 
 /*
  * Make the plan of a part: the legs of the plan for each of its shards, one after the other, or

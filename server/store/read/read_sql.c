@@ -33,7 +33,7 @@
  *   choose the plan.
  *
  * On a node that has the rows of several shards, each leg has a branch for each shard, which names
- * its table (pg/node_parts.h). The tables are not distributed then. One more branch counts the
+ * its table (read/node_parts.h). The tables are not distributed then. One more branch counts the
  * shards that the node has.
  *
  * Each branch names service_id, so that the statement can be routed when the tables are

@@ -1,5 +1,5 @@
 /* node_parts.c -- the services of a read, divided by nodes (contract: node_parts.h). */
-#include "pg/node_parts.h"
+#include "read/node_parts.h"
 
 #include "pg/node_reads.h"
 #include "pg/nodes.h"
