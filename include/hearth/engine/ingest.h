@@ -195,6 +195,12 @@ struct hearth_push_request {
     uint32_t n_refused; /* of n_failed: those whose repetition would fail again */
     uint32_t n_spooled; /* neither stored nor failed: on the disk until the database is back */
 
+    /*
+     * Filled before hearth_ingest_push returns: profiles may have to be read again, to be spooled.
+     * False unless may_spool, without a spool, and while half of the budget is in use.
+     */
+    bool needs_input;
+
     /* Private to the engine; zero before the push. */
     struct hearth_push_state *state;
     _Atomic uint32_t n_pending;
@@ -203,8 +209,8 @@ struct hearth_push_request {
 
 /*
  * Pushes all profiles of the request; `done` may run during this call. When the call returns, the
- * caller may free what the request refers to, such as its tenant, labels and profiles; the request
- * itself and its receipts live until `done`.
+ * caller may free what the request refers to, such as its tenant, labels and profiles, but only
+ * after `done` if request->needs_input. The request itself and its receipts live until `done`.
  */
 void hearth_ingest_push(struct hearth_ingest *ingest, struct hearth_push_request *request);
 

@@ -102,7 +102,7 @@ void hearth_push_release_pending(struct hearth_push_state *state)
     assert(atomic_load(&state->request->n_pending) > 0);
 
     if (atomic_fetch_sub(&state->request->n_pending, 1) == 1) {
-        if (!hearth_push_hand_to_spool(state)) {
+        if (!hearth_push_keep_given_back(state) && !hearth_push_hand_to_spool(state)) {
             hearth_push_end_spooled(state);
         }
     }
@@ -150,7 +150,9 @@ void hearth_push_end_job(struct hearth_push_item *item, enum hearth_status statu
     struct hearth_push_job *job = HEARTH_CONTAINER_OF(item, struct hearth_push_job, item);
     struct hearth_push_state *state = job->state;
 
-    if (status != HEARTH_OK) {
+    if (item->is_given_back) {
+        hearth_push_note_given_back(job, err);
+    } else if (status != HEARTH_OK) {
         hearth_push_record_failure(state, job, status, err);
     } else if (item->repeated) {
         if (job->receipt != NULL) {
@@ -392,6 +394,8 @@ static enum hearth_status make_push_state(struct hearth_ingest *ingest,
     hearth_mutex_init(&state->lock, HEARTH_RANK_PUSH, "push.lock");
     hearth_arena_init(&state->arena, 64u << 20);
     request->n_profiles = (uint32_t)n_jobs;
+    request->needs_input = request->may_spool && ingest->options.spool != NULL &&
+                           !hearth_push_memory_is_scarce(ingest->options.budget);
     request->state = state;
     /* From now on hearth_ingest_give_up may use the state. */
     atomic_store(&request->n_pending, (uint32_t)n_jobs + 1);
@@ -405,6 +409,7 @@ void hearth_ingest_push(struct hearth_ingest *ingest, struct hearth_push_request
     request->status = HEARTH_OK;
     request->n_profiles = request->n_failed = request->n_repeated = request->n_refused =
         request->n_spooled = 0;
+    request->needs_input = false;
     memset(request->discards, 0, sizeof request->discards);
 
     struct hearth_push_view view;

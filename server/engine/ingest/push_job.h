@@ -11,6 +11,7 @@
 #ifndef HEARTH_ENGINE_PUSH_JOB_H
 #define HEARTH_ENGINE_PUSH_JOB_H
 
+#include "hearth/base/budget.h"
 #include "hearth/codec/compress.h"
 #include "hearth/engine/tenant_use.h"
 
@@ -59,11 +60,13 @@ struct hearth_push_job {
     bool has_hints;
     bool reads_cpu;                      /* the CPU time of its stages is measured */
     bool is_read;                        /* false until the bytes are decoded */
+    bool is_given_back;                  /* by the commit queue, to be spooled */
     struct hearth_str id;                /* as sent */
     struct hearth_push_receipt *receipt; /* may be NULL */
 
-    /* Valid only while hearth_ingest_push works on the profile. */
+    /* Valid only while hearth_ingest_push works on the profile, or the request needs its input. */
     const struct hearth_push_sample *sample;
+    /* Valid only while a thread works on the profile. */
     struct hearth_push_scratch *scratch;
     struct hearth_push_work work;
     struct hearth_push_ready *ready; /* once it is decoded, in scratch */
@@ -81,15 +84,28 @@ struct hearth_push_state {
     struct hearth_arena arena;            /* memory of identities */
     uint64_t raw_bytes;                   /* inflated so far */
     int64_t upload_count;                 /* of all profiles; 0: each has its own */
-    struct hearth_push_view *view;        /* of the sender; valid while hearth_ingest_push runs */
-    struct hearth_spool_write spool;      /* the record of profiles that are spooled */
+    /* Of the sender; valid while hearth_ingest_push runs; NULL later: it was checked. */
+    struct hearth_push_view *view;
+    struct hearth_spool_write spool;             /* the record of profiles that are spooled */
     const struct hearth_push_file *spooled_file; /* the latest file in it; not followed */
     uint32_t n_spooled, n_spooled_files;
+    /* Profiles that the commit queue gave back, why, and the work to spool them. */
+    uint32_t n_given_back;
+    struct hearth_err give_back_err;
+    struct hearth_spool_job spool_job;
     /* Decoded profiles of one hour whose series are not known. */
     struct hearth_push_job *waiting[HEARTH_PUSH_MAX_WAITING];
     size_t n_waiting, n_waiting_series, n_waiting_bytes;
     struct hearth_push_job jobs[]; /* [n_profiles of the request] */
 };
+
+/* Half of the memory of pushes is in use: what is not needed must not hold it. */
+static inline bool hearth_push_memory_is_scarce(struct hearth_budget *budget)
+{
+    size_t limit = budget == NULL ? 0 : budget->limit_bytes;
+
+    return limit > 0 && atomic_load(&budget->used_bytes) > limit / 2;
+}
 
 /* Take scratch memory from the free list, or make new; NULL: no memory. */
 struct hearth_push_scratch *hearth_push_take_scratch(struct hearth_ingest *ingest);
@@ -102,6 +118,9 @@ void hearth_push_give_scratch(struct hearth_ingest *ingest, struct hearth_push_s
  * hearth_push_finish_waiting.
  */
 void hearth_push_profile(struct hearth_push_job *job, const struct hearth_identity *identity);
+/* Read a profile again that the commit queue gave back, and add it to the record of its push. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_push_spool_again(struct hearth_push_job *job, struct hearth_err *err);
 /* Make the series of the profiles that wait, and run the rest of their steps. */
 void hearth_push_finish_waiting(struct hearth_push_state *state);
 

@@ -119,7 +119,7 @@ static enum hearth_status inflate_pushed_profile(struct hearth_push_job *job,
         }
     }
 
-    hearth_metric_add(HEARTH_M_PROFILE_BYTES, (int64_t)profile.n);
+    hearth_metric_add(HEARTH_M_PROFILE_BYTES, job->is_given_back ? 0 : (int64_t)profile.n);
     enum hearth_status status = hearth_inflate(
         scratch->inflater, hearth_compression_detect(profile), profile, cap, &scratch->raw, err);
     if (status == HEARTH_RESOURCE_EXHAUSTED) {
@@ -135,7 +135,7 @@ static enum hearth_status inflate_pushed_profile(struct hearth_push_job *job,
     }
 
     state->raw_bytes += scratch->raw.n;
-    hearth_metric_add(HEARTH_M_PROFILE_RAW_BYTES, (int64_t)scratch->raw.n);
+    hearth_metric_add(HEARTH_M_PROFILE_RAW_BYTES, job->is_given_back ? 0 : (int64_t)scratch->raw.n);
 
     return status;
 }
@@ -280,6 +280,7 @@ static enum hearth_status submit_push_job(struct hearth_push_job *job, bool *ret
     bool has_file = job->item.original.bytes.n > 0;
     job->item.done = hearth_push_end_job;
     job->item.upload_count = job->state->upload_count;
+    job->item.may_give_back = job->state->request->needs_input;
     enum hearth_status status = hearth_store_submit(job->state->ingest->store, &job->item, err);
     *ret_submitted = status == HEARTH_OK;
 
@@ -300,7 +301,7 @@ static enum hearth_status check_application(const struct hearth_push_job *job,
                                             struct hearth_err *err)
 {
     const struct hearth_push_state *state = job->state;
-    uint64_t *discards = state->request->discards;
+    uint64_t *discards = job->work.discards;
 
     switch (hearth_store_accepts(state->ingest->store, state->request->tenant,
                                  identity->service_name, &identity->labels,
@@ -362,11 +363,11 @@ static enum hearth_status prepare_profile(struct hearth_push_job *job,
     HEARTH_TRY(
         hearth_split_samples(&job->work, &identity->labels, ready->keys.skip, &ready->split, err));
     if (ready->split.n_groups == 0) {
-        state->request->discards[HEARTH_DISCARD_EMPTY_PROFILES]++;
+        job->work.discards[HEARTH_DISCARD_EMPTY_PROFILES]++;
         return HEARTH_OK;
     }
 
-    return name_group_series(job, identity, ready, err);
+    return state->view == NULL ? HEARTH_OK : name_group_series(job, identity, ready, err);
 }
 
 /*
@@ -574,7 +575,7 @@ void hearth_push_finish_waiting(struct hearth_push_state *state)
 static void add_waiting(struct hearth_push_job *job)
 {
     struct hearth_push_state *state = job->state;
-    const struct hearth_budget *budget = state->ingest->options.budget;
+    struct hearth_budget *budget = state->ingest->options.budget;
 
     /* One call is for one hour. */
     if (state->n_waiting > 0 &&
@@ -589,12 +590,76 @@ static void add_waiting(struct hearth_push_job *job)
     state->n_waiting_bytes += job->scratch->raw.cap + hearth_arena_held_bytes(&job->scratch->arena);
 
     /* They must not hold memory that other pushes need to decode. */
-    size_t limit = budget == NULL ? 0 : budget->limit_bytes;
-    bool is_scarce = limit > 0 && atomic_load(&budget->used_bytes) > limit / 2;
     if (state->n_waiting == HEARTH_PUSH_MAX_WAITING ||
-        state->n_waiting_bytes >= MAX_WAITING_BYTES || is_scarce) {
+        state->n_waiting_bytes >= MAX_WAITING_BYTES || hearth_push_memory_is_scarce(budget)) {
         hearth_push_finish_waiting(state);
     }
+}
+
+/* Gets the memory for the work on a profile. The scratch memory of the job is given back later. */
+static bool begin_work(struct hearth_push_job *job, uint64_t *discards)
+{
+    struct hearth_push_state *state = job->state;
+
+    job->scratch = hearth_push_take_scratch(state->ingest);
+    if (job->scratch == NULL) {
+        return false;
+    }
+
+    job->work = (struct hearth_push_work){
+        .limits = &state->options.limits,
+        .service_labels = state->options.service_labels,
+        .app_name = state->request->app_name,
+        .arena = &job->scratch->arena,
+        .keep = &job->keep,
+        .discards = discards,
+    };
+    job->scratch->arena.limit_bytes = find_scratch_limit(&state->options.limits);
+    (void)hearth_budget_refused_bytes(); /* forget refusals of the profile before */
+
+    return true;
+}
+
+/* Decodes a profile again; what it drops was counted before. */
+static enum hearth_status prepare_again(struct hearth_push_job *job, struct hearth_err *err)
+{
+    struct hearth_identity identity = {0};
+
+    if (!job->has_hints) {
+        HEARTH_TRY(hearth_identity_make(&job->work, &job->state->request->series[job->series_idx],
+                                        &identity, err));
+    }
+
+    return prepare_profile(job, &identity, err);
+}
+
+enum hearth_status hearth_push_spool_again(struct hearth_push_job *job, struct hearth_err *err)
+{
+    uint64_t discards[HEARTH_N_DISCARDS] = {0};
+    struct hearth_push_state *state = job->state;
+    enum hearth_status status = HEARTH_OK;
+    struct hearth_push_ready as_sent = {0};
+
+    assert(job->is_given_back && state->view == NULL);
+
+    if (!begin_work(job, discards)) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate memory to spool a profile");
+    }
+
+    job->ready = &as_sent;
+    if (!hearth_push_is_pprof(job)) {
+        status = prepare_again(job, err);
+    }
+    if (status == HEARTH_OK &&
+        !hearth_push_spool_job(job, &job->ready->profile, &job->ready->keys, job->ready->name)) {
+        *err = state->give_back_err;
+        status = HEARTH_UNAVAILABLE;
+    }
+    status = status == HEARTH_NO_MEMORY ? judge_refused_memory(job, err) : status;
+    hearth_push_give_scratch(state->ingest, job->scratch);
+    job->ready = NULL;
+
+    return status;
 }
 
 void hearth_push_profile(struct hearth_push_job *job, const struct hearth_identity *identity)
@@ -610,8 +675,7 @@ void hearth_push_profile(struct hearth_push_job *job, const struct hearth_identi
         return;
     }
 
-    job->scratch = hearth_push_take_scratch(state->ingest);
-    if (job->scratch == NULL) {
+    if (!begin_work(job, state->request->discards)) {
         enum hearth_status status =
             HEARTH_FAIL(&err, HEARTH_NO_MEMORY, "cannot allocate memory to decode a profile");
         leave_profile(job, status, false, &err);
@@ -620,16 +684,6 @@ void hearth_push_profile(struct hearth_push_job *job, const struct hearth_identi
 
     /* Decode it. */
     job->reads_cpu = choose_cpu_reading();
-    job->work = (struct hearth_push_work){
-        .limits = &state->options.limits,
-        .service_labels = state->options.service_labels,
-        .app_name = state->request->app_name,
-        .arena = &job->scratch->arena,
-        .keep = &job->keep,
-        .discards = state->request->discards,
-    };
-    job->scratch->arena.limit_bytes = find_scratch_limit(&state->options.limits);
-    (void)hearth_budget_refused_bytes(); /* forget refusals of the profile before */
     enum hearth_status status = prepare_profile(job, identity, &err);
     if (status != HEARTH_OK || job->ready->split.n_groups == 0) {
         leave_profile(job, status, false, &err);

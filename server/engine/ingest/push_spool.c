@@ -164,12 +164,17 @@ static bool fill_labels(const struct hearth_push_job *job, struct hearth_str nam
     return true;
 }
 
+bool hearth_push_is_pprof(const struct hearth_push_job *job)
+{
+    return !job->has_hints && job->sample->decoded == NULL && job->sample->read == NULL;
+}
+
 static bool put_job(struct hearth_push_job *job, const struct hearth_profile *profile,
                     const struct hearth_stack_keys *keys, struct hearth_str name)
 {
     struct hearth_push_state *state = job->state;
     const struct hearth_push_sample *sample = job->sample;
-    bool is_pprof = !job->has_hints && sample->decoded == NULL && sample->read == NULL;
+    bool is_pprof = hearth_push_is_pprof(job);
     struct hearth_spool_profile out = {
         .id = job->has_hints ? HEARTH_STR("") : job->id,
         .n_sent = sample->profile.n + sample->n_bytes,
@@ -254,6 +259,68 @@ static void end_write(struct hearth_spool_write *write, enum hearth_status statu
     hearth_push_end_spooled(state);
 }
 
+/* ---- profiles that the commit queue gave back ---- */
+
+void hearth_push_note_given_back(struct hearth_push_job *job, const struct hearth_err *err)
+{
+    struct hearth_push_state *state = job->state;
+
+    hearth_mutex_lock(&state->lock);
+    job->is_given_back = true;
+    if (state->n_given_back++ == 0) {
+        state->give_back_err = *err;
+    }
+    hearth_mutex_unlock(&state->lock);
+}
+
+/* Runs on the writer's thread: a committer must not decode. */
+static void spool_given_back(struct hearth_spool_job *work)
+{
+    struct hearth_push_state *state =
+        HEARTH_CONTAINER_OF(work, struct hearth_push_state, spool_job);
+
+    state->raw_bytes = 0;
+    for (uint32_t i = 0; i < state->request->n_profiles; i++) {
+        struct hearth_push_job *job = &state->jobs[i];
+        struct hearth_err err = HEARTH_ERR_INIT;
+        enum hearth_status status =
+            job->is_given_back ? hearth_push_spool_again(job, &err) : HEARTH_OK;
+        if (status != HEARTH_OK) {
+            hearth_push_record_failure(state, job, status, &err);
+        }
+    }
+
+    if (!hearth_push_hand_to_spool(state)) {
+        hearth_push_end_spooled(state);
+    }
+}
+
+bool hearth_push_keep_given_back(struct hearth_push_state *state)
+{
+    struct hearth_push_request *request = state->request;
+
+    if (state->n_given_back == 0) {
+        return false;
+    }
+
+    state->spool_job.run = spool_given_back;
+    if (!atomic_load(&request->is_given_up) &&
+        hearth_spool_run(state->ingest->options.spool, &state->spool_job)) {
+        return true;
+    }
+
+    for (uint32_t i = 0; i < request->n_profiles; i++) {
+        if (state->jobs[i].is_given_back) {
+            hearth_push_record_failure(state, &state->jobs[i], HEARTH_UNAVAILABLE,
+                                       &state->give_back_err);
+        }
+    }
+
+    return false;
+}
+
+/* ---- the record ---- */
+
 bool hearth_push_hand_to_spool(struct hearth_push_state *state)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -266,7 +333,10 @@ bool hearth_push_hand_to_spool(struct hearth_push_state *state)
     struct hearth_spool *spool = state->ingest->options.spool;
     state->spool.done = end_write;
     state->spool.received_ns = state->now_ns;
-    if (!hearth_spool_end(&spool->key, state->now_ns, &state->spool.record)) {
+    if (atomic_load(
+            &state->request->is_given_up)) { /* its client may have been told "not stored" */
+        status = HEARTH_FAIL(&err, HEARTH_UNAVAILABLE, "the push was given up: it is not spooled");
+    } else if (!hearth_spool_end(&spool->key, state->now_ns, &state->spool.record)) {
         status = HEARTH_FAIL(&err, HEARTH_UNAVAILABLE, "the push is too large to be spooled");
     } else {
         status = hearth_spool_submit(spool, &state->spool, &err);

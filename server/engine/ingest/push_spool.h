@@ -14,6 +14,15 @@ HEARTH_MUST_CHECK bool hearth_push_spool_job(struct hearth_push_job *job,
                                              const struct hearth_profile *profile,
                                              const struct hearth_stack_keys *keys,
                                              struct hearth_str name);
+/* Whether the profile is kept as it was received; it need not be decoded for that. */
+bool hearth_push_is_pprof(const struct hearth_push_job *job);
+/* Note that the commit queue gave a profile back, with the error if it cannot be spooled. */
+void hearth_push_note_given_back(struct hearth_push_job *job, const struct hearth_err *err);
+/*
+ * At the end of a push: have the profiles spooled that were given back; the push ends later. False:
+ * there are none, or they have failed: whoever waited for the push has left, or the spool stops.
+ */
+HEARTH_MUST_CHECK bool hearth_push_keep_given_back(struct hearth_push_state *state);
 /*
  * Hand the record over if there is one; then hearth_push_end_spooled is called later. Returns false
  * if the push has no record, or if the spool refused it, which fails its profiles.

@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#define JOBS_PER_SYNC 64
+
 /* ---- writing ---- */
 
 bool hearth_spool_has_room(struct hearth_spool *spool, size_t n)
@@ -48,6 +50,21 @@ enum hearth_status hearth_spool_submit(struct hearth_spool *spool, struct hearth
                 : HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
                               "the spool is full (max-spool-bytes %lld) or takes no more",
                               (long long)spool->max_bytes);
+}
+
+bool hearth_spool_run(struct hearth_spool *spool, struct hearth_spool_job *job)
+{
+    hearth_mutex_lock(&spool->lock);
+    bool is_taken = !spool->is_stopping;
+    if (is_taken) {
+        job->next = NULL;
+        *spool->last_job = job;
+        spool->last_job = &job->next;
+        (void)pthread_cond_signal(&spool->written);
+    }
+    hearth_mutex_unlock(&spool->lock);
+
+    return is_taken;
 }
 
 /* Write the records from `at` on, and sync. False, with errno: nothing is kept. */
@@ -119,13 +136,30 @@ static void append_records(struct hearth_spool *spool, struct hearth_spool_write
     }
 }
 
+/* Run some of the jobs; those before may have queued records. The caller holds the lock. */
+static void run_jobs(struct hearth_spool *spool)
+{
+    for (unsigned i = 0; i < JOBS_PER_SYNC && spool->first_job != NULL; i++) {
+        struct hearth_spool_job *job = spool->first_job;
+        spool->first_job = job->next;
+        spool->last_job = spool->first_job == NULL ? &spool->first_job : spool->last_job;
+        hearth_mutex_unlock(&spool->lock);
+        job->run(job);
+        hearth_mutex_lock(&spool->lock);
+    }
+}
+
 static void *run_writer(void *arg)
 {
     struct hearth_spool *spool = arg;
 
     hearth_mutex_lock(&spool->lock);
-    while (!spool->is_stopping || spool->first != NULL) {
+    while (!spool->is_stopping || spool->first != NULL || spool->first_job != NULL) {
+        run_jobs(spool);
         struct hearth_spool_write *first = spool->first;
+        if (first == NULL && (spool->first_job != NULL || spool->is_stopping)) {
+            continue;
+        }
         if (first == NULL) {
             hearth_mutex_wait(&spool->lock, &spool->written);
             continue;

@@ -173,6 +173,7 @@ enum hearth_status hearth_spool_open(const char *dir, int64_t max_bytes, struct 
     spool->fd = -1;
     spool->max_bytes = max_bytes;
     spool->last = &spool->first;
+    spool->last_job = &spool->first_job;
     hearth_mutex_init(&spool->lock, HEARTH_RANK_SPOOL, "spool.lock");
     hearth_cond_init(&spool->written);
     hearth_cond_init(&spool->waiting);

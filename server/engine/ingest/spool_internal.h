@@ -26,6 +26,12 @@ struct hearth_spool_write {
                  const struct hearth_err *err);
 };
 
+/* Work for the writer's thread, which may end in a write. The caller fills `run`. */
+struct hearth_spool_job {
+    struct hearth_spool_job *next;
+    void (*run)(struct hearth_spool_job *job); /* called once; may free the job */
+};
+
 struct hearth_spool {
     int fd;
     struct hearth_spool_key key; /* of headers; never changes */
@@ -37,10 +43,11 @@ struct hearth_spool {
     struct hearth_mutex lock; /* guards what follows */
     pthread_cond_t written, waiting;
     struct hearth_spool_write *first, **last; /* for the writer */
-    int64_t end;                              /* of the records that are on the disk */
-    int64_t n_reserved;                       /* bytes of those that are not there yet */
-    int64_t n_waiting, oldest_ns;             /* records; time of the first; 0: unknown */
-    int64_t cursor;                           /* the next record to look at */
+    struct hearth_spool_job *first_job, **last_job;
+    int64_t end;                  /* of the records that are on the disk */
+    int64_t n_reserved;           /* bytes of those that are not there yet */
+    int64_t n_waiting, oldest_ns; /* records; time of the first; 0: unknown */
+    int64_t cursor;               /* the next record to look at */
     int64_t next_pass_mono_ns, pause_ns;
     unsigned n_active;  /* records that are being pushed */
     bool is_pass_first; /* no waiting record was found in this pass yet */
@@ -58,6 +65,9 @@ bool hearth_spool_has_room(struct hearth_spool *spool, size_t n);
 HEARTH_MUST_CHECK
 enum hearth_status hearth_spool_submit(struct hearth_spool *spool, struct hearth_spool_write *write,
                                        struct hearth_err *err);
+
+/* Queue a job; false: the spool stops, and it is not run. */
+HEARTH_MUST_CHECK bool hearth_spool_run(struct hearth_spool *spool, struct hearth_spool_job *job);
 
 /*
  * Read the file from *at on, up to `end`, to the next header. False: no header follows, or the disk

@@ -2,7 +2,8 @@
  * push_call.c -- pushes between their request and the engine.
  *
  * The memory of a push is freed as soon as the engine has read it: while the database is slow, the
- * encoded rows wait for a commit, not the pushed bytes.
+ * encoded rows wait for a commit, not the pushed bytes. With a spool the bytes are kept until the
+ * push is done, unless memory is scarce: if the database goes away, they are written to the disk.
  *
  * Giving up: abandon_push is called under the in-flight lock. on_push_done takes that lock before
  * it drops its reference, so the call is alive in abandon_push, which takes a reference for the job
@@ -170,7 +171,9 @@ void hearth_push_call_run(struct hearth_push_call *call)
     hearth_rpc_set_abandon(rpc, abandon_push, call);
     atomic_fetch_add(&call->refs, 1);
     hearth_ingest_push(ingest, &call->request); /* rpc may be freed after this */
-    free_input(call);
+    if (!call->request.needs_input) {
+        free_input(call);
+    }
     unref_push_call(call);
 }
 

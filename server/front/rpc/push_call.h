@@ -16,7 +16,7 @@
 struct hearth_push_call {
     struct hearth_push_request request; /* its series and their texts live in arena */
     struct hearth_rpc *rpc;             /* not used after the other party has ended the request */
-    struct hearth_arena arena;          /* released when the engine has read the push */
+    struct hearth_arena arena;          /* released when the engine needs the push no more */
     struct hearth_buf body;             /* the same */
     struct hearth_buf sent; /* the same; the body as sent, if it is kept and `body` is inflated */
     uint64_t
