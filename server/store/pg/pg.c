@@ -12,6 +12,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/base/work_steps.h"
 
+#include "pg/pg_cancel.h"
 #include "pg/pg_wait.h"
 
 #include <assert.h>
@@ -107,11 +108,8 @@ static struct patience choose_patience(const struct hearth_pg *pg, struct hearth
 /* Cancel the running statement in PostgreSQL and close the connection. */
 static void give_up_statement(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault)
 {
-    PGcancel *cancel = pg->conn == NULL ? NULL : PQgetCancel(pg->conn);
-    if (cancel != NULL) {
-        char text[256];
-        (void)PQcancel(cancel, text, sizeof text);
-        PQfreeCancel(cancel);
+    if (pg->conn != NULL) {
+        (void)hearth_pg_cancel_statement(pg->conn); /* the statement is given up in any case */
     }
 
     hearth_pg_close(pg);

@@ -374,6 +374,24 @@ static void a_deadline_ends_the_statement_in_postgresql(void **state)
     wait_until_nothing_runs();
 }
 
+static void a_deadline_holds_although_postgresql_does_not_take_the_cancellation(void **state)
+{
+    (void)state;
+    struct hearth_pg pg = connect_pg();
+    struct hearth_err err = HEARTH_ERR_INIT;
+    enum hearth_pg_fault fault;
+    pg.timeout_ms = 100;
+    assert_int_equal(kill(g_cluster.pid, SIGSTOP), 0); /* connections open, and nobody reads */
+    int64_t from_ns = hearth_clock_mono_ns();
+    enum hearth_status status =
+        hearth_pg_exec(&pg, "SELECT pg_sleep(60)", NULL, NULL, NULL, &fault, &err);
+    int64_t took_ns = hearth_clock_mono_ns() - from_ns;
+    assert_int_equal(kill(g_cluster.pid, SIGCONT), 0);
+    assert_int_equal(status, HEARTH_DEADLINE_EXCEEDED);
+    assert_true(took_ns < 20 * HEARTH_NS_PER_SEC);
+    wait_until_nothing_runs(); /* the request arrives when PostgreSQL goes on */
+}
+
 static void a_deadline_that_has_just_passed_does_not_wait_for_ever(void **state)
 {
     (void)state;
@@ -485,6 +503,7 @@ int main(void)
         cmocka_unit_test(a_refused_copy_fails_with_its_reason),
         cmocka_unit_test(a_pipeline_commits_all_of_its_statements_or_none),
         cmocka_unit_test(a_deadline_ends_the_statement_in_postgresql),
+        cmocka_unit_test(a_deadline_holds_although_postgresql_does_not_take_the_cancellation),
         cmocka_unit_test(a_deadline_that_has_just_passed_does_not_wait_for_ever),
         cmocka_unit_test(a_cancelled_stream_stops_between_rows),
         cmocka_unit_test(a_wrong_password_is_not_shown),
