@@ -60,7 +60,7 @@ static struct request *make_request(PGconn *conn)
     return request;
 }
 
-static bool start_thread(struct request *request)
+static bool start_cancel_thread(struct request *request)
 {
     pthread_t thread;
     sigset_t everything, old; /* signals are for the main thread */
@@ -104,7 +104,7 @@ bool hearth_pg_cancel_statement(PGconn *conn)
         atomic_fetch_sub(&g_n_requests, 1);
         return false;
     }
-    if (!start_thread(request)) {
+    if (!start_cancel_thread(request)) {
         atomic_store(&request->refs, 1);
         release_request(request);
         atomic_fetch_sub(&g_n_requests, 1);

@@ -2,9 +2,10 @@
  * pg_cancel.h -- cancelling a statement without waiting for a database that is silent (private to
  * the store).
  *
- * PQcancel waits until PostgreSQL closes the connection of the request, and has no limit: keepalives
- * and tcp_user_timeout do not help while the kernel of a stopped or hung server acknowledges what
- * it receives. So a thread sends the request, and is left if it does not end soon.
+ * PQcancel waits until PostgreSQL closes the connection of the request, and has no limit:
+ * keepalives and tcp_user_timeout do not help while the kernel of a stopped or hung server
+ * acknowledges what it receives. So a thread sends the request, and is left behind if it does not
+ * end soon.
  *
  * Limits:  HEARTH_PG_CANCEL_WAIT_NS for the caller; HEARTH_PG_MAX_CANCELS threads at a time, beyond
  *          which no request is sent: the statement ends by PostgreSQL's own limits.

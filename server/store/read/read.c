@@ -623,7 +623,7 @@ static enum hearth_status make_statement(struct read *read, enum read_kind kind,
 }
 
 /* Return the services of a state; NULL: no memory. */
-static int32_t *list_services(struct read *read, const struct hearth_read_state *state)
+static int32_t *list_state_services(struct read *read, const struct hearth_read_state *state)
 {
     int32_t *services = hearth_arena_array(&read->arena, state->n_services, sizeof services[0]);
     for (size_t i = 0; services != NULL && i < state->n_services; i++) {
@@ -637,7 +637,7 @@ static int32_t *list_services(struct read *read, const struct hearth_read_state 
 static enum hearth_status read_services(struct read *read, struct hearth_err *err)
 {
     const struct hearth_read_state *state = read->now->state;
-    int32_t *services = list_services(read, state);
+    int32_t *services = list_state_services(read, state);
     if (services == NULL) {
         return HEARTH_FAIL_ARENA(err, &read->arena);
     }
@@ -701,7 +701,7 @@ static enum hearth_status read_parts(struct read *read, enum read_kind kind, str
     size_t n_parts = 0;
 
     if (read->scope->store->nodes != NULL) {
-        int32_t *services = list_services(read, read->plan->state);
+        int32_t *services = list_state_services(read, read->plan->state);
         if (services == NULL) {
             return HEARTH_FAIL_ARENA(err, &read->arena);
         }
