@@ -88,6 +88,7 @@ class HostileNames(PageTest):
             "hearth.v1.ProfileService/ListProfiles",
             {"filter": {"start": str(now_ms() - 3_600_000), "end": str(now_ms())}},
         )["profiles"]
+        self.open("/help", page=NAMES[0])
         for path, params in (
             ("/", {"service": SERVICE}),
             ("/", HOSTILE),
@@ -119,7 +120,7 @@ class HostileNames(PageTest):
             ("/admin", {"part": "applications"}),
         ):
             with self.subTest(path=path, **params):
-                self.open(path, **params)
+                self.go(path, **params)
                 self.nothing_is_made_of_names(path + str(params))
 
     def test_menu_tooltip_and_twin_show_names_as_text(self):

@@ -13,6 +13,7 @@ WATCH = """
   window.stops = [];
   window.firstStop = null;
   window.isAround = false;
+  for (const e of document.querySelectorAll("[data-reached]")) delete e.dataset.reached;
   if (isNew) document.addEventListener("focusin", ({ target }) => {
     window.isAround ||= target === window.firstStop;
     if (window.isAround) return;
@@ -38,6 +39,13 @@ WATCH = """
     });
     target.dataset.reached = "";
   });"""
+# The next Tab leads to the first control, as in a page that was just loaded: Tab goes on where the removed element was.
+BEGIN = """
+  const first = document.createElement("span");
+  first.tabIndex = -1;
+  document.body.prepend(first);
+  first.focus();
+  first.remove();"""
 # What can be worked with, but for what arrow keys reach.
 MISSED = """
   const controls = "a[href], button, input, select, textarea, summary, [tabindex]";
@@ -154,7 +162,7 @@ class Keyboard(PageTest):
 
     def tab_through(self):
         """Presses Tab until the focus leaves the page or is at its first stop again."""
-        self.browser.run(WATCH)
+        self.browser.run(BEGIN + WATCH)
         for _ in range(40):
             self.browser.press(*[Keys.TAB] * 20)
             if self.browser.run("return isAround"):
@@ -162,6 +170,7 @@ class Keyboard(PageTest):
         self.fail("800 times Tab did not lead through the page; the last stop was %s" % self.browser.run("return stops.at(-1)"))
 
     def test_tab_reaches_every_control_of_every_page_in_the_order_of_reading(self):
+        self.open("/help")
         for path, params in (
             ("/", {"service": "shop"}),
             ("/profile", {"q": '{service_name="shop"}'}),
@@ -175,7 +184,7 @@ class Keyboard(PageTest):
             *MORE_PAGES,
         ):
             with self.subTest(path=path, **params):
-                self.open(path, **params)
+                self.go(path, **params)
                 self.tab_through()
                 self.check_stops()
                 self.check_order()
