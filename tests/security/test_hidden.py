@@ -223,7 +223,7 @@ class Hiding(unittest.TestCase):
             for token in (self.empty, self.narrowed):
                 took = [60.0, 60.0]
                 differs = lambda took: max(took) > 3 * min(took) + 0.002  # noqa: E731
-                for n in range(120):
+                for n in range(600):
                     if n >= 12 and not differs(took):
                         break
                     for k, asked in enumerate((request, guess)):
