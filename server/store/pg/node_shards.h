@@ -1,11 +1,13 @@
 /*
- * node_shards.h -- what Citus' catalogues say about the shards of data tables and their nodes
- * (private to the store).
+ * node_shards.h -- which node owns a service, and what Citus' catalogues say about the shards of
+ * data tables and their nodes (private to the store).
  *
  * All data tables are placed together, so the shards of one of them, roll_state, stand for all.
  *
  * On a node, a shard is an ordinary table with the name of the data table, an underscore and the
  * number of the shard. A query that names it is planned by PostgreSQL alone (read/node_parts.h).
+ *
+ * Citus divides all services by ranges of hashes of their ids.
  *
  * Threads: safe; a connection belongs to its caller. Errors: of the statements.
  */
@@ -14,8 +16,24 @@
 
 #include "hearth/model/profile_source.h"
 
-#include "pg/node_ranges.h"
 #include "pg/pg.h"
+
+/* ---- which node owns a service ---- */
+
+/* The first hash of a range, which reaches to the next one, and the number of its node: nodes.h. */
+struct hearth_node_range {
+    int32_t first_hash;
+    unsigned node;
+};
+
+/* Return the range of a service; NULL: none, such as in an empty list. ranges: sorted. */
+const struct hearth_node_range *hearth_node_find_range(const struct hearth_node_range *ranges,
+                                                       size_t n, int32_t service_id);
+/* Return the owner of a service; node 0 owns what no range has. */
+unsigned hearth_node_in_ranges(const struct hearth_node_range *ranges, size_t n,
+                               int32_t service_id);
+
+/* ---- shards ---- */
 
 /* The tables whose shards queries name: one for each source, and these. */
 enum {

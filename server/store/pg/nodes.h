@@ -26,7 +26,6 @@
 #include "hearth/store/store.h"
 
 #include "pg/node_aliases.h"
-#include "pg/node_ranges.h"
 #include "pg/node_shards.h"
 #include "pg/pg.h"
 

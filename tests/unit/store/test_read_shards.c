@@ -71,6 +71,7 @@ static void map_services(size_t n_ids)
             .group = s % N_GROUPS + 1,
             .host = hearth_str_c(g_cluster.dir),
             .port = 5432,
+            .is_usable = true,
             .n_copies = 1,
             .ids = ids[s],
             .n_ids = n_ids,
