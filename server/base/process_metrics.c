@@ -3,6 +3,7 @@
 #include "hearth/base/metrics.h"
 
 #include <dirent.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -23,6 +24,13 @@ static void read_memory(void)
     }
 
     (void)fclose(statm);
+}
+
+/* Growth of this is a leak; growth of resident memory may be what the C library keeps. */
+static void read_heap(void)
+{
+    struct mallinfo2 info = mallinfo2();
+    hearth_metric_set(HEARTH_M_HEAP_USED, (int64_t)(info.uordblks + info.hblkhd));
 }
 
 static void count_descriptors(void)
@@ -55,5 +63,6 @@ void hearth_metrics_refresh_process(void)
     }
 
     read_memory();
+    read_heap();
     count_descriptors();
 }

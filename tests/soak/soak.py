@@ -36,7 +36,7 @@ OPTIONS = ["--compact-after", "10m", "--retain-raw", "2d", "--otlp-traces", "--q
 UNITS = {"s": 1, "m": 60, "h": 3600}
 COURSE = (
     "at piece seconds hearthd_mib postgres_mib backends lag_s late_rows queued_rows acknowledged stored spans tasks policies"
-    " queries query_p99_ms errors builder_errors compacted_rows disk_mb hearthd_cpu_s postgres_cpu_s load"
+    " queries query_p99_ms errors builder_errors compacted_rows disk_mb hearthd_cpu_s postgres_cpu_s load heap_mib"
 ).split()
 CHECKS = "piece at entries acknowledged lost doubled wrong_sums spans spans_stored".split()
 
@@ -53,8 +53,13 @@ def seconds_of(text):
 
 
 def append(path, columns, row):
-    """A line of a TSV, which begins with its columns."""
+    """A line of a TSV, which begins with its columns. Older lines have no value in columns that are new."""
     new = not path.exists()
+    if not new:
+        lines = path.read_text().splitlines()
+        lacking = len(columns) - len(lines[0].split("\t"))
+        if lacking:
+            path.write_text("\n".join(["\t".join(columns)] + [line + "\t" * lacking for line in lines[1:]]) + "\n")
     with open(path, "a") as out:
         if new:
             out.write("\t".join(columns) + "\n")
@@ -140,7 +145,7 @@ class Soak:
             client.seconds.clear()
         return {
             "at": int(time.time()), "piece": self.kept["piece"], "seconds": round(time.monotonic() - self.began, 1),
-            "hearthd_mib": resident_mib(self.server.process.pid),
+            "hearthd_mib": resident_mib(self.server.process.pid), "heap_mib": value("hearth_heap_used_bytes") / 2**20,
             "postgres_mib": private_mib([self.postmaster, *map(int, children)]), "backends": len(children),
             "lag_s": value("hearth_rollup_lag_seconds"),
             "late_rows": int(self.server.sql("SELECT count(*) FROM hearth_data.profile_late")[0][0]),

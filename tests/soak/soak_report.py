@@ -12,14 +12,14 @@ import pathlib
 from plots import Picture
 
 WARM_UP_SECONDS = 900
-SERIES = {"hearthd_mib": "hearthd", "postgres_mib": "PostgreSQL, private"}
-COLORS = {"hearthd_mib": "#1f6f8b", "postgres_mib": "#b3541e", "lag_s": "#5b7f3a", "query_p99_ms": "#7a5ea8"}
+SERIES = {"hearthd_mib": "hearthd", "heap_mib": "allocated by it", "postgres_mib": "PostgreSQL, private"}
+COLORS = {"hearthd_mib": "#1f6f8b", "heap_mib": "#8a8a2b", "postgres_mib": "#b3541e", "lag_s": "#5b7f3a", "query_p99_ms": "#7a5ea8"}
 
 
 def read(path):
-    """Rows of a TSV as dicts of numbers."""
+    """Rows of a TSV as dicts of the numbers that they have."""
     with open(path) as file:
-        return [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file, delimiter="\t")]
+        return [{key: float(value) for key, value in row.items() if value} for row in csv.DictReader(file, delimiter="\t")]
 
 
 def student(freedom):
@@ -40,6 +40,7 @@ def slope(pieces, column):
     """(slope per hour, half of its 95 % interval), or None if there are too few looks."""
     x, y, ends = [], [], []
     for piece in pieces:
+        piece = [row for row in piece if column in row]
         if len(piece) < 3:
             continue
         hours = [row["seconds"] / 3600 for row in piece]
@@ -63,7 +64,7 @@ def slope(pieces, column):
 def table(rows, pieces, warm, checks):
     seconds = sum(piece[-1]["seconds"] for piece in pieces)
     total = lambda column: sum(piece[-1][column] for piece in pieces)
-    highest = lambda column: max(row[column] for row in rows)
+    highest = lambda column: max(row[column] for row in rows if column in row)
     last = checks[-1] if checks else None
     yield "run, of 24 h", "%.2f h in %d %s" % (seconds / 3600, len(pieces), "piece" if len(pieces) == 1 else "pieces")
     yield "profiles acknowledged", "%s, %.0f a second" % (format(int(total("acknowledged")), ","), total("acknowledged") / seconds)
@@ -76,6 +77,8 @@ def table(rows, pieces, warm, checks):
     yield "calls that failed (errors.txt); background steps that failed", "%d; %d" % (
         total("errors"), total("builder_errors"))
     for column, name in SERIES.items():
+        if column not in rows[-1]:
+            continue  # measured by an older soak.py
         found = slope(warm, column)
         yield "memory of %s: at the end, highest" % name, "%.0f, %.0f MiB" % (rows[-1][column], highest(column))
         yield "its slope after the warm-up, 95 %", "%+.2f ± %.2f MiB/h%s" % (
@@ -108,7 +111,7 @@ def draw(rows, pieces, path):
     )
     for k, (title, columns) in enumerate(panels):
         y0 = top + k * (height + 50)
-        most = max(1.0, max(row[column] for row in rows for column in columns)) * 1.1
+        most = max(1.0, max(row[column] for row in rows for column in columns if column in row)) * 1.1
         picture.text(left - 46, y0 - 10, title, 11, bold=True)
         for share in (0, 0.5, 1):
             y = y0 + height * (1 - share / 1.1)
@@ -118,7 +121,9 @@ def draw(rows, pieces, path):
         for start in starts:
             picture.line(x_of(start), y0, x_of(start), y0 + height, "#999999", 1.0, "4 3")
         for n, column in enumerate(columns):
-            points = [(x_of(hour), y0 + height * (1 - row[column] / most)) for hour, row in zip(hours, rows)]
+            points = [
+                (x_of(hour), y0 + height * (1 - row[column] / most)) for hour, row in zip(hours, rows) if column in row
+            ]
             picture.parts.append('<polyline points="%s" fill="none" stroke="%s" stroke-width="1.2"/>' % (
                 " ".join("%.1f,%.1f" % point for point in points), COLORS[column]))
             picture.text(left + width - 150 * n, y0 - 10, SERIES.get(column, ""), 10, "end", COLORS[column])
