@@ -1,5 +1,6 @@
 """A streaming replica of a Cluster, on unix sockets like it."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -42,6 +43,13 @@ def follow(cluster, primary):
 
 
 def kill9(cluster):
-    """The machine of the cluster dies: all its processes at once."""
-    os.killpg(cluster.process.pid, signal.SIGKILL)
+    """The machine of the cluster dies: all its processes. While one of them lives, a new postmaster does not start."""
+    postmaster = cluster.process.pid
+    os.kill(postmaster, signal.SIGSTOP)  # it makes no more
+    with open("/proc/%d/task/%d/children" % (postmaster, postmaster)) as found:
+        children = [int(child) for child in found.read().split()]
+    for pid in [postmaster] + children:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     cluster.process.wait()
+    eventually(lambda: not any(os.path.exists("/proc/%d/exe" % pid) for pid in children), 30, what="the end of all processes")
