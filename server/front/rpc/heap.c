@@ -64,6 +64,12 @@ static bool is_trim_worth_it(struct hearth_heap *heap)
         hearth_ingest_drop_idle(heap->ingest);
     }
 
+    /* Threads that worked beside the last trim may have freed much since: now it can succeed. */
+    if (is_idle && heap->was_busy) {
+        heap->kept_bytes = 0;
+    }
+    heap->was_busy = !is_idle;
+
     size_t n = count_free_bytes(worth);
     if (n < heap->kept_bytes) {
         heap->kept_bytes = n;

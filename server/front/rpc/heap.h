@@ -25,13 +25,15 @@ struct hearth_heap {
     int64_t look_mono_ns;         /* time of the next check of the resident memory */
     size_t kept_bytes;            /* free and resident after the last trim, or less */
     int64_t cpu_ns;               /* time that the process had used at the last look */
+    bool was_busy;                /* at the last look */
 };
 
 /*
  * Gives free memory back to the kernel, in two cases: *garbage is true (then resets it; at most
  * once a second), or more is free and resident than the last trim left (checked every five
  * seconds): by 64 MiB, or by 8 MiB if the process has hardly worked since the last check. In the
- * latter case pushes keep no memory for the next ones.
+ * latter case pushes keep no memory for the next ones, and what the last trim left while threads
+ * worked does not count.
  */
 void hearth_heap_tick(struct hearth_heap *heap, _Atomic bool *garbage, int64_t now_mono_ns);
 
