@@ -124,6 +124,8 @@ def draw(rows, pieces, path):
             points = [
                 (x_of(hour), y0 + height * (1 - row[column] / most)) for hour, row in zip(hours, rows) if column in row
             ]
+            if not points:
+                continue  # no look has it
             picture.parts.append('<polyline points="%s" fill="none" stroke="%s" stroke-width="1.2"/>' % (
                 " ".join("%.1f,%.1f" % point for point in points), COLORS[column]))
             picture.text(left + width - 150 * n, y0 - 10, SERIES.get(column, ""), 10, "end", COLORS[column])
