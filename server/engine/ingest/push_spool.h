@@ -19,8 +19,9 @@ bool hearth_push_is_pprof(const struct hearth_push_job *job);
 /* Note that the commit queue gave a profile back, with the error if it cannot be spooled. */
 void hearth_push_note_given_back(struct hearth_push_job *job, const struct hearth_err *err);
 /*
- * At the end of a push: have the profiles spooled that were given back; the push ends later. False:
- * there are none, or they have failed: whoever waited for the push has left, or the spool stops.
+ * At the end of a push: have the profiles spooled that were given back; the push ends later. Return
+ * false if no profile was given back, or if they have failed, because the client has left or the
+ * spool stops.
  */
 HEARTH_MUST_CHECK bool hearth_push_keep_given_back(struct hearth_push_state *state);
 /*

@@ -180,8 +180,8 @@ static void write_profile_count(char sql[1024], const struct hearth_roll *roll,
 
 /*
  * The same for compacted hours, of the whole hour. Segments of 10 minutes say how many series they
- * have. Of others, each profile is taken to lie in a block of its own as long as that is possible.
- * One shape is assumed.
+ * have. Other segments do not: they count as if each profile lay in a block of its own, as far as
+ * the range has blocks for that, and as if all profiles had one shape.
  */
 static void write_segment_count(char sql[1024], const struct hearth_roll *roll,
                                 const struct hearth_sparse_range *range)

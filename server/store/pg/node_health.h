@@ -3,7 +3,8 @@
  *
  * A node answers if it takes a new connection. If it does not, the coordinator is asked whether it
  * can reach the node; if it can, the node is not lost but cut off: reads of it go through the
- * coordinator. Commits that cannot connect say so, too; what is known is in one place (nodes.h).
+ * coordinator. A commit that cannot connect to a node reports it, too. nodes.h holds the state of
+ * each node.
  *
  * The rest of the contract is hearth/store/lost_nodes.h.
  *

@@ -36,8 +36,8 @@ hearth_trace_rows_insert(const struct hearth_trace_row *rows, size_t n, struct h
                          enum hearth_pg_fault *ret_fault, struct hearth_err *err);
 
 /*
- * Make the parts of rows, which are sorted by item. Each counts in its item->n_parts. NO_MEMORY:
- * there are none.
+ * Make the parts of rows, which are sorted by item. Each counts in its item->n_parts. After
+ * NO_MEMORY, no part was made.
  */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_trace_parts_make(struct hearth_store *store, const struct hearth_trace_row *rows, size_t n,

@@ -255,7 +255,7 @@ static void store_batch(struct hearth_trace_writer *writer, size_t n)
             status = HEARTH_FAIL(&err, HEARTH_UNAVAILABLE, "the server is stopping");
         }
 
-        /* Before parts are handed over, nobody else changes their number. */
+        /* Only this thread changes the number of parts before it hands them over. */
         if (writer->batch[i]->n_parts == 0) {
             end_trace_item(writer, writer->batch[i], status, &err);
         }
