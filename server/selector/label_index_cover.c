@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static int compare_hits(const void *a, const void *b)
+int hearth_series_hit_compare(const void *a, const void *b)
 {
     struct hearth_series_hit left, right;
 
@@ -26,11 +26,28 @@ static int compare_hits(const void *a, const void *b)
     return (left.column > right.column) - (left.column < right.column);
 }
 
+size_t hearth_series_hits_sort(struct hearth_series_hit *v, size_t n)
+{
+    size_t n_distinct = 0;
+
+    if (n > 1) {
+        qsort(v, n, sizeof v[0], hearth_series_hit_compare);
+    }
+
+    for (size_t i = 0; i < n; i++) {
+        if (n_distinct == 0 || hearth_series_hit_compare(&v[n_distinct - 1], &v[i]) != 0) {
+            v[n_distinct++] = v[i];
+        }
+    }
+
+    return n_distinct;
+}
+
 /*
  * A column of a service and shape: how many of its series were selected, and how many are active.
  */
 struct claim {
-    struct hearth_series_hit hit; /* series_id = -shape_id; first member: compare_hits applies */
+    struct hearth_series_hit hit; /* series_id = -shape_id; first member, for the comparison */
     size_t n_selected, n_active;
 };
 
@@ -59,7 +76,7 @@ static enum hearth_status make_claims(const struct hearth_series_hits *hits,
 
         /* Find the claim, or add it. */
         size_t c = of_service; /* a service has few shapes */
-        while (c < n && compare_hits(&claims[c].hit, &hit) != 0) {
+        while (c < n && hearth_series_hit_compare(&claims[c].hit, &hit) != 0) {
             c++;
         }
         if (c == n) {
@@ -69,7 +86,7 @@ static enum hearth_status make_claims(const struct hearth_series_hits *hits,
     }
 
     if (n > 0) {
-        qsort(claims, n, sizeof *claims, compare_hits);
+        qsort(claims, n, sizeof *claims, hearth_series_hit_compare);
     }
 
     ret->v = claims;
@@ -92,7 +109,7 @@ static void count_group(const struct hearth_label_index *index, const struct ind
     /* Find these claims: [low, end). */
     while (low < high) {
         size_t mid = (low + high) / 2;
-        if (compare_hits(&v[mid].hit, &first) < 0) {
+        if (hearth_series_hit_compare(&v[mid].hit, &first) < 0) {
             low = mid + 1;
         } else {
             high = mid;

@@ -7,6 +7,7 @@
 #ifndef HEARTH_MODEL_PROFILE_SOURCE_H
 #define HEARTH_MODEL_PROFILE_SOURCE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* In ascending order of preference by query plans. */
@@ -30,5 +31,10 @@ struct hearth_read_instant {
     int32_t service_id, series_id;
     int64_t ts_ns;
 };
+
+/* Order instants by (service_id, series_id, ts_ns); for qsort and bsearch. */
+int hearth_read_instant_compare(const void *a, const void *b);
+/* Sort v[0..n) in that order and drop repeated instants. Returns how many are left. */
+size_t hearth_read_instants_sort(struct hearth_read_instant *v, size_t n);
 
 #endif

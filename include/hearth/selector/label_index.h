@@ -121,6 +121,15 @@ struct hearth_series_hits {
     struct hearth_series_hit *v; /* sorted by (service_id, series_id, column) */
     size_t n;
 };
+
+/*
+ * Order hits by (service_id, series_id, column); for qsort and bsearch. Neither shape_id nor
+ * n_types takes part.
+ */
+int hearth_series_hit_compare(const void *a, const void *b);
+/* Sort v[0..n) in that order and drop repeated hits. Returns how many are left. */
+size_t hearth_series_hits_sort(struct hearth_series_hit *v, size_t n);
+
 struct hearth_index_texts {
     struct hearth_str *v; /* sorted, distinct */
     size_t n;

@@ -10,7 +10,6 @@
 #include "common/call_index_parts.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 /* ---- parts ---- */
 
@@ -215,29 +214,12 @@ enum hearth_status hearth_index_part_filter(const struct hearth_call_index *inde
 
 /* ---- hits ---- */
 
-static int compare_part_hits(const void *a, const void *b)
-{
-    struct hearth_series_hit left, right;
-
-    memcpy(&left, a, sizeof left);
-    memcpy(&right, b, sizeof right);
-    if (left.service_id != right.service_id) {
-        return left.service_id < right.service_id ? -1 : 1;
-    }
-
-    if (left.series_id != right.series_id) {
-        return left.series_id < right.series_id ? -1 : 1;
-    }
-
-    return (left.column > right.column) - (left.column < right.column);
-}
-
 /* Concatenates lists of hits, sorts them and removes duplicates. */
 static enum hearth_status unite_hits(const struct hearth_series_hits *lists, size_t n_lists,
                                      struct hearth_arena *arena, struct hearth_series_hits *ret,
                                      struct hearth_err *err)
 {
-    size_t n = 0, n_distinct = 0;
+    size_t n = 0;
     for (size_t i = 0; i < n_lists; i++) {
         n += lists[i].n;
     }
@@ -255,17 +237,8 @@ static enum hearth_status unite_hits(const struct hearth_series_hits *lists, siz
         }
     }
 
-    if (n_lists > 1 && n > 1) {
-        qsort(hits, n, sizeof hits[0], compare_part_hits);
-    }
-
-    for (size_t i = 0; i < n; i++) {
-        if (n_distinct == 0 || compare_part_hits(&hits[n_distinct - 1], &hits[i]) != 0) {
-            hits[n_distinct++] = hits[i];
-        }
-    }
-
-    *ret = (struct hearth_series_hits){hits, n_distinct};
+    /* One list is sorted and distinct already. */
+    *ret = (struct hearth_series_hits){hits, n_lists > 1 ? hearth_series_hits_sort(hits, n) : n};
 
     return HEARTH_OK;
 }

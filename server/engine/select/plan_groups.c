@@ -466,41 +466,6 @@ static const struct hearth_series_hit *find_covered_hit(const struct hearth_plan
     return found ? c : NULL;
 }
 
-static int compare_plan_hits(const void *a, const void *b)
-{
-    struct hearth_series_hit x, y;
-
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    if (x.service_id != y.service_id) {
-        return x.service_id < y.service_id ? -1 : 1;
-    }
-
-    if (x.series_id != y.series_id) {
-        return x.series_id < y.series_id ? -1 : 1;
-    }
-
-    return (x.column > y.column) - (x.column < y.column);
-}
-
-/* Each series adds the covered hit of its shape: one is enough. */
-static void drop_repeated_hits(struct plan_hits *list)
-{
-    if (list->n == 0) {
-        return;
-    }
-
-    qsort(list->v, list->n, sizeof list->v[0], compare_plan_hits);
-    size_t n = 1;
-    for (size_t i = 1; i < list->n; i++) {
-        if (compare_plan_hits(&list->v[n - 1], &list->v[i]) != 0) {
-            list->v[n++] = list->v[i];
-        }
-    }
-
-    list->n = n;
-}
-
 /* Counts the hits of each group and allocates its lists. False: memory was refused. */
 static bool allocate_group_hits(struct planner *p)
 {
@@ -573,7 +538,7 @@ static bool assign_hits_to_groups(struct planner *p)
             push_hit(&group->rows, hit);
 
             bool again = cover != NULL && group->whole.n > 0 &&
-                         compare_plan_hits(&group->whole.v[group->whole.n - 1], cover) == 0;
+                         hearth_series_hit_compare(&group->whole.v[group->whole.n - 1], cover) == 0;
             if (cover == NULL) {
                 push_hit(&group->blocks, hit);
             } else if (!again) {
@@ -582,8 +547,10 @@ static bool assign_hits_to_groups(struct planner *p)
         }
     }
 
+    /* Each series adds the covered hit of its shape: one is enough. */
     for (size_t i = 0; i < PLAN_N_GROUPS; i++) {
-        drop_repeated_hits(&p->groups[i].whole);
+        struct plan_hits *whole = &p->groups[i].whole;
+        whole->n = hearth_series_hits_sort(whole->v, whole->n);
     }
 
     return true;

@@ -187,23 +187,6 @@ static void reset_single_identities(void *context)
     }
 }
 
-static int compare_read_instants(const void *left, const void *right)
-{
-    struct hearth_read_instant a, b;
-
-    memcpy(&a, left, sizeof a);
-    memcpy(&b, right, sizeof b);
-    if (a.service_id != b.service_id) {
-        return a.service_id < b.service_id ? -1 : 1;
-    }
-
-    if (a.series_id != b.series_id) {
-        return a.series_id < b.series_id ? -1 : 1;
-    }
-
-    return (a.ts_ns > b.ts_ns) - (a.ts_ns < b.ts_ns);
-}
-
 /* Lists the distinct series and times of wanted singles, sorted as a read expects them. */
 static enum hearth_status list_wanted_instants(const struct hearth_singles *singles,
                                                size_t n_wanted, struct hearth_read_detail *detail,
@@ -215,7 +198,7 @@ static enum hearth_status list_wanted_instants(const struct hearth_singles *sing
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    size_t n = 0, n_distinct = 0;
+    size_t n = 0;
     for (size_t i = 0; i < singles->n; i++) {
         const struct hearth_single *single = &singles->v[i];
         if (single->wanted) {
@@ -225,16 +208,9 @@ static enum hearth_status list_wanted_instants(const struct hearth_singles *sing
     }
 
     /* Several singles may have the same series and time. */
-    qsort(v, n, sizeof v[0], compare_read_instants);
-    for (size_t i = 0; i < n; i++) {
-        if (n_distinct == 0 || compare_read_instants(&v[n_distinct - 1], &v[i]) != 0) {
-            v[n_distinct++] = v[i];
-        }
-    }
-
     detail->some = true;
     detail->instants = v;
-    detail->n_instants = n_distinct;
+    detail->n_instants = hearth_read_instants_sort(v, n);
 
     return HEARTH_OK;
 }

@@ -6,26 +6,8 @@
 #include "select/span_places.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 /* ---- places ---- */
-
-static int compare_places(const void *left, const void *right)
-{
-    struct hearth_read_instant a, b;
-
-    memcpy(&a, left, sizeof a);
-    memcpy(&b, right, sizeof b);
-    if (a.service_id != b.service_id) {
-        return a.service_id < b.service_id ? -1 : 1;
-    }
-
-    if (a.series_id != b.series_id) {
-        return a.series_id < b.series_id ? -1 : 1;
-    }
-
-    return (a.ts_ns > b.ts_ns) - (a.ts_ns < b.ts_ns);
-}
 
 enum hearth_status hearth_span_places_of(const struct hearth_association *found, size_t n,
                                          struct hearth_arena *arena, struct hearth_span_places *ret,
@@ -39,7 +21,7 @@ enum hearth_status hearth_span_places_of(const struct hearth_association *found,
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    size_t n_all = 0, n_distinct = 0;
+    size_t n_all = 0;
     for (size_t i = 0; i < n; i++) {
         if ((found[i].of & of_profiles) != 0) {
             v[n_all++] = (struct hearth_read_instant){found[i].service_id, found[i].series_id,
@@ -47,17 +29,8 @@ enum hearth_status hearth_span_places_of(const struct hearth_association *found,
         }
     }
 
-    if (n_all > 1) {
-        qsort(v, n_all, sizeof v[0], compare_places);
-    }
+    *ret = (struct hearth_span_places){.instants = v, .n = hearth_read_instants_sort(v, n_all)};
 
-    for (size_t i = 0; i < n_all; i++) {
-        if (n_distinct == 0 || compare_places(&v[n_distinct - 1], &v[i]) != 0) {
-            v[n_distinct++] = v[i];
-        }
-    }
-
-    *ret = (struct hearth_span_places){.instants = v, .n = n_distinct};
     return HEARTH_OK;
 }
 

@@ -123,23 +123,6 @@ static enum hearth_status set_window_range(struct window_run *run, struct hearth
     return HEARTH_OK;
 }
 
-static int compare_hits(const void *left, const void *right)
-{
-    struct hearth_series_hit a, b;
-
-    memcpy(&a, left, sizeof a);
-    memcpy(&b, right, sizeof b);
-    if (a.service_id != b.service_id) {
-        return a.service_id < b.service_id ? -1 : 1;
-    }
-
-    if (a.series_id != b.series_id) {
-        return a.series_id < b.series_id ? -1 : 1;
-    }
-
-    return (a.column > b.column) - (a.column < b.column);
-}
-
 /* Select the hits of all requested types; a type may be given twice. */
 static enum hearth_status select_window_types(struct window_run *run,
                                               const struct hearth_call_index *index,
@@ -149,7 +132,7 @@ static enum hearth_status select_window_types(struct window_run *run,
     struct hearth_selection *selection = &run->selection;
     struct hearth_arena *arena = run->query->call.arena;
     struct hearth_series_hits of_type[MAX_PROFILE_TYPES];
-    size_t n = 0, n_distinct = 0;
+    size_t n = 0;
 
     /* Select the hits of each type. */
     for (size_t i = 0; i < window->n_profile_types; i++) {
@@ -173,19 +156,8 @@ static enum hearth_status select_window_types(struct window_run *run,
         }
     }
 
-    /* Sort them, and drop repeated ones. */
-    if (n > 1) {
-        qsort(hits, n, sizeof hits[0], compare_hits);
-    }
-
-    for (size_t i = 0; i < n; i++) {
-        if (n_distinct == 0 || compare_hits(&hits[n_distinct - 1], &hits[i]) != 0) {
-            hits[n_distinct++] = hits[i];
-        }
-    }
-
     selection->hits = hits;
-    selection->n_hits = n_distinct;
+    selection->n_hits = hearth_series_hits_sort(hits, n);
 
     return HEARTH_OK;
 }

@@ -50,23 +50,6 @@ const struct hearth_series_hit *hearth_read_hits_of(const struct hearth_read_leg
     return leg->hits + low;
 }
 
-static int compare_instants(const void *left, const void *right)
-{
-    struct hearth_read_instant a, b;
-
-    memcpy(&a, left, sizeof a);
-    memcpy(&b, right, sizeof b);
-    if (a.service_id != b.service_id) {
-        return a.service_id < b.service_id ? -1 : 1;
-    }
-
-    if (a.series_id != b.series_id) {
-        return a.series_id < b.series_id ? -1 : 1;
-    }
-
-    return (a.ts_ns > b.ts_ns) - (a.ts_ns < b.ts_ns);
-}
-
 bool hearth_read_has_instant(const struct hearth_read_detail *detail, int32_t service_id,
                              int32_t series_id, int64_t ts_ns)
 {
@@ -79,7 +62,7 @@ bool hearth_read_has_instant(const struct hearth_read_detail *detail, int32_t se
     struct hearth_read_instant key = {service_id, series_id, ts_ns};
 
     return detail->n_instants > 0 && bsearch(&key, detail->instants, detail->n_instants, sizeof key,
-                                             compare_instants) != NULL;
+                                             hearth_read_instant_compare) != NULL;
 }
 
 /* ---- as SQL ---- */

@@ -842,6 +842,26 @@ static void hours_of_a_selection_are_those_of_its_series(void **state)
     }
 }
 
+static void hits_of_several_selections_become_one_sorted_list(void **state)
+{
+    (void)state;
+    struct hearth_series_hit v[] = {
+        {.service_id = 2, .series_id = 1, .column = 0},
+        {.service_id = 1, .series_id = 9, .column = 1},
+        {.service_id = 1, .series_id = 9, .column = 0},
+        {.service_id = 2, .series_id = 1, .column = 0},
+        {.service_id = 1, .series_id = 8, .column = 1},
+    };
+
+    assert_int_equal(hearth_series_hits_sort(v, 5), 4);
+    for (size_t i = 1; i < 4; i++) {
+        assert_true(hearth_series_hit_compare(&v[i - 1], &v[i]) < 0);
+    }
+    assert_int_equal(v[0].series_id, 8);
+    assert_int_equal(v[3].service_id, 2);
+    assert_int_equal(hearth_series_hits_sort(v, 0), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -875,6 +895,7 @@ int main(void)
         TEST(refused_memory_leaves_an_intact_index_that_can_continue),
         TEST(many_rare_names_are_projected_without_a_table_of_all),
         TEST(a_result_that_does_not_fit_the_arena_is_refused),
+        TEST(hits_of_several_selections_become_one_sorted_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
