@@ -77,11 +77,9 @@ enum hearth_status hearth_label_index_labels(const struct hearth_label_index *in
 {
     assert(index != NULL && hit != NULL && arena != NULL && ret_labels != NULL);
 
-    uint32_t ordinal = id_table_get(&index->series_ids, hit->series_id);
-    const struct index_series *series = ordinal == ORD_NONE ? NULL : &index->series[ordinal];
+    const struct index_series *series = hearth_index_series_of(index, hit);
 
-    if (series == NULL ||
-        hit->column >= index->shapes[index->groups[series->group].shape].n_columns) {
+    if (series == NULL) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "series %d has no column %u in the label index",
                            (int)hit->series_id, hit->column);
     }
@@ -132,13 +130,12 @@ enum hearth_status hearth_label_index_columns(const struct hearth_label_index *i
 struct hearth_str hearth_label_index_type(const struct hearth_label_index *index,
                                           const struct hearth_series_hit *hit)
 {
-    uint32_t ordinal = id_table_get(&index->series_ids, hit->series_id);
-    const struct index_group *group =
-        ordinal == ORD_NONE ? NULL : &index->groups[index->series[ordinal].group];
-    return group == NULL || hit->column >= index->shapes[group->shape].n_columns
+    const struct index_series *series = hearth_index_series_of(index, hit);
+
+    return series == NULL
                ? HEARTH_STR("")
-               : index->texts[hearth_index_derived_text(index, group, hit->column,
-                                                        DERIVED_PROFILE_TYPE)];
+               : index->texts[hearth_index_derived_text(index, &index->groups[series->group],
+                                                        hit->column, DERIVED_PROFILE_TYPE)];
 }
 
 /* ---- names ---- */

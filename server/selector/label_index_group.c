@@ -29,11 +29,9 @@ static enum hearth_status read_row(struct grouper *g, const struct hearth_series
                                    struct hearth_err *err)
 {
     const struct hearth_label_index *index = g->index;
-    uint32_t ordinal = id_table_get(&index->series_ids, hit->series_id);
-    const struct index_series *series = ordinal == ORD_NONE ? NULL : &index->series[ordinal];
+    const struct index_series *series = hearth_index_series_of(index, hit);
 
-    if (series == NULL ||
-        hit->column >= index->shapes[index->groups[series->group].shape].n_columns) {
+    if (series == NULL) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "series %d has no column %u in the label index",
                            (int)hit->series_id, hit->column);
     }

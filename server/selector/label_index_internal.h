@@ -199,6 +199,19 @@ static inline const uint32_t *hearth_index_series_pairs(const struct hearth_labe
     return index->pair_pool + series->first_pair;
 }
 
+/* The series of a hit; NULL if the index lacks the series or its column. */
+static inline const struct index_series *
+hearth_index_series_of(const struct hearth_label_index *index, const struct hearth_series_hit *hit)
+{
+    uint32_t ordinal = id_table_get(&index->series_ids, hit->series_id);
+    const struct index_series *series = ordinal == ORD_NONE ? NULL : &index->series[ordinal];
+
+    return series != NULL &&
+                   hit->column < index->shapes[index->groups[series->group].shape].n_columns
+               ? series
+               : NULL;
+}
+
 /* The interned text of a derived label for one column of a group; 0 if the label is absent. */
 static inline uint32_t hearth_index_derived_text(const struct hearth_label_index *index,
                                                  const struct index_group *group, size_t column,

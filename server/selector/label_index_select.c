@@ -506,11 +506,9 @@ bool hearth_label_index_matches(const struct hearth_label_index *index,
 {
     assert(index != NULL && selector != NULL && hit != NULL);
 
-    uint32_t ordinal = id_table_get(&index->series_ids, hit->series_id);
-    const struct index_series *series = ordinal == ORD_NONE ? NULL : &index->series[ordinal];
+    const struct index_series *series = hearth_index_series_of(index, hit);
 
-    if (series == NULL ||
-        hit->column >= index->shapes[index->groups[series->group].shape].n_columns) {
+    if (series == NULL) {
         return false;
     }
 
