@@ -497,15 +497,23 @@ static struct hearth_str find_php_package(struct hearth_str name)
     return at == NOWHERE ? no_part() : cut_head(scope, at);
 }
 
+/* Removes the marks of profilers from a name, and returns the language of the function. */
+static enum hearth_language strip_language(struct hearth_str *name, struct hearth_str file)
+{
+    enum hearth_language marked;
+
+    *name = hearth_symbol_strip_marks(*name, &marked);
+
+    return marked != HEARTH_LANGUAGE_UNKNOWN ? marked : hearth_symbol_language(*name, file);
+}
+
 /* ---- public functions ---- */
 
 struct hearth_str hearth_symbol_class(struct hearth_str name, struct hearth_str file, char *room)
 {
     assert(room != NULL);
 
-    enum hearth_language marked;
-    name = hearth_symbol_strip_marks(name, &marked);
-    switch (marked != HEARTH_LANGUAGE_UNKNOWN ? marked : hearth_symbol_language(name, file)) {
+    switch (strip_language(&name, file)) {
     case HEARTH_LANGUAGE_UNKNOWN:
     case HEARTH_LANGUAGE_NONE:
         break;
@@ -535,9 +543,7 @@ struct hearth_str hearth_symbol_package(struct hearth_str name, struct hearth_st
 {
     assert(room != NULL);
 
-    enum hearth_language marked;
-    name = hearth_symbol_strip_marks(name, &marked);
-    switch (marked != HEARTH_LANGUAGE_UNKNOWN ? marked : hearth_symbol_language(name, file)) {
+    switch (strip_language(&name, file)) {
     case HEARTH_LANGUAGE_UNKNOWN:
     case HEARTH_LANGUAGE_NONE:
     case HEARTH_LANGUAGE_CPP:
@@ -574,14 +580,11 @@ static bool is_kernel_mapping(struct hearth_str file)
 struct hearth_str hearth_symbol_kind(struct hearth_str name, struct hearth_str file,
                                      struct hearth_str mapping_file)
 {
-    enum hearth_language marked;
-    struct hearth_str plain = hearth_symbol_strip_marks(name, &marked);
-
     if (is_kernel_mapping(mapping_file) || ends_with(name, "_[k]")) {
         return HEARTH_STR("kernel");
     }
 
-    switch (marked != HEARTH_LANGUAGE_UNKNOWN ? marked : hearth_symbol_language(plain, file)) {
+    switch (strip_language(&name, file)) {
     case HEARTH_LANGUAGE_GO:
         return HEARTH_STR("go");
     case HEARTH_LANGUAGE_JVM:
