@@ -28,11 +28,6 @@
 
 __extension__ typedef __int128 i128;
 
-struct timeline_row {
-    struct timeline_row *next;
-    struct hearth_read_row row; /* its texts are copies in rows_arena */
-};
-
 /* The values of one unit in one bucket. A unit is a group; for means, a label set of a service. */
 struct timeline_cell {
     uint32_t unit, group;
@@ -68,8 +63,8 @@ struct timeline_run {
     /* The current piece. */
     int64_t planned_b; /* the bucket that it is; -1: the bucket of a row follows from its time */
     struct hearth_arena rows_arena;
-    struct timeline_row *rows;
-    int64_t *acc; /* [cap_acc]: values by stack; all 0 between rows */
+    struct hearth_kept_row *rows; /* in rows_arena */
+    int64_t *acc;                 /* [cap_acc]: values by stack; all 0 between rows */
     size_t cap_acc;
     struct hearth_arena acc_arena;
 };
@@ -171,29 +166,7 @@ static enum hearth_status keep_timeline_row(void *context, const struct hearth_r
         return HEARTH_OK;
     }
 
-    struct hearth_arena *arena = &run->rows_arena;
-    struct timeline_row *kept = hearth_arena_alloc(arena, sizeof *kept);
-    if (kept == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
-    }
-
-    /* Texts of a row are valid only during this call. */
-    kept->row = *row;
-    kept->row.ids = hearth_arena_str(arena, row->ids);
-    kept->row.val = hearth_arena_str(arena, row->val);
-    kept->row.val0 = hearth_arena_str(arena, row->val0);
-    if (row->attrs.p != NULL) {
-        kept->row.attrs = hearth_arena_str(arena, row->attrs);
-    }
-
-    kept->row.members = (struct hearth_str){0};
-    if (arena->refused) {
-        return HEARTH_FAIL_ARENA(err, arena);
-    }
-
-    kept->next = run->rows;
-    run->rows = kept;
-    return HEARTH_OK;
+    return hearth_kept_row_push(&run->rows, row, &run->rows_arena, err);
 }
 
 static void reset_timeline_rows(void *context)
@@ -409,7 +382,7 @@ static enum hearth_status read_timeline_piece(struct timeline_run *run,
 
     run->rows = NULL;
     HEARTH_TRY(hearth_selection_read(query, &run->selection, &reader, err));
-    for (const struct timeline_row *kept = run->rows; kept != NULL; kept = kept->next) {
+    for (const struct hearth_kept_row *kept = run->rows; kept != NULL; kept = kept->next) {
         HEARTH_TRY(hearth_cancel_check(query->call.cancel, err));
         HEARTH_TRY(of_samples ? add_timeline_samples(run, &kept->row, err)
                               : add_timeline_row(run, &kept->row, err));

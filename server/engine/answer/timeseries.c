@@ -40,8 +40,6 @@ struct bucket_cursor {
     size_t n_ahead; /* buckets that follow it in its page */
 };
 
-struct filtered_row;
-
 struct series_run {
     const struct hearth_query *query;
     const struct hearth_timeseries_spec *spec;
@@ -54,12 +52,7 @@ struct series_run {
     int64_t n_points, max_points;
     struct hearth_singles singles; /* of all groups; used for exemplars */
     /* With a filter of stacks: rows are kept until their dictionaries can be read. */
-    struct filtered_row *rows;
-};
-
-struct filtered_row {
-    struct filtered_row *next;
-    struct hearth_read_row row; /* its texts are copies in the query's arena */
+    struct hearth_kept_row *rows;
 };
 
 static enum hearth_status make_series_groups(struct series_run *run,
@@ -318,24 +311,8 @@ static enum hearth_status keep_filtered_row(void *context, const struct hearth_r
                                             struct hearth_err *err)
 {
     struct series_run *run = context;
-    struct hearth_arena *arena = run->query->call.arena;
-    struct filtered_row *kept = hearth_arena_alloc(arena, sizeof *kept);
-    if (kept == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
-    }
 
-    kept->row = *row;
-    kept->row.ids = hearth_arena_str(arena, row->ids);
-    kept->row.val = hearth_arena_str(arena, row->val);
-    kept->row.val0 = hearth_arena_str(arena, row->val0);
-    kept->row.attrs = hearth_arena_str(arena, row->attrs);
-    if (arena->refused) {
-        return HEARTH_FAIL_ARENA(err, arena);
-    }
-
-    kept->next = run->rows;
-    run->rows = kept;
-    return HEARTH_OK;
+    return hearth_kept_row_push(&run->rows, row, run->query->call.arena, err);
 }
 
 /* The filter of a query, prepared. */
@@ -402,7 +379,7 @@ static enum hearth_status add_filtered_rows(struct series_run *run, struct heart
         status = hearth_thread_filter_init(&filter.threads, stacks, arena, err);
     }
 
-    for (const struct filtered_row *kept = run->rows; status == HEARTH_OK && kept != NULL;
+    for (const struct hearth_kept_row *kept = run->rows; status == HEARTH_OK && kept != NULL;
          kept = kept->next) {
         hearth_arena_reset(&filter.scratch);
         status = hearth_cancel_check(run->query->call.cancel, err);

@@ -339,3 +339,33 @@ enum hearth_status hearth_selection_read(const struct hearth_query *query,
 
     return status;
 }
+
+enum hearth_status hearth_kept_row_push(struct hearth_kept_row **list,
+                                        const struct hearth_read_row *row,
+                                        struct hearth_arena *arena, struct hearth_err *err)
+{
+    assert(list != NULL && row != NULL);
+
+    struct hearth_kept_row *kept = hearth_arena_alloc(arena, sizeof *kept);
+    if (kept == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+
+    kept->row = *row;
+    kept->row.ids = hearth_arena_str(arena, row->ids);
+    kept->row.val = hearth_arena_str(arena, row->val);
+    kept->row.val0 = hearth_arena_str(arena, row->val0);
+    if (row->attrs.p != NULL) {
+        kept->row.attrs = hearth_arena_str(arena, row->attrs);
+    }
+
+    kept->row.members = (struct hearth_str){0};
+    if (arena->refused) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+
+    kept->next = *list;
+    *list = kept;
+
+    return HEARTH_OK;
+}

@@ -83,6 +83,18 @@ struct hearth_reader {
     hearth_sums_known_fn *known; /* with `sums`; NULL: the reader gets all sums */
 };
 
+/* A row that outlives the call of its visitor. */
+struct hearth_kept_row {
+    struct hearth_kept_row *next;
+    struct hearth_read_row row; /* its texts are copies; members is empty */
+};
+
+/* Puts a copy of the row, made in the arena, at the head of the list. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_kept_row_push(struct hearth_kept_row **list,
+                                        const struct hearth_read_row *row,
+                                        struct hearth_arena *arena, struct hearth_err *err);
+
 /*
  * Plans and reads, again if background work interferes; notes are added to query->call.notes. With
  * query->plan, the plan is added there, and the reader gets nothing. Services of nodes that are

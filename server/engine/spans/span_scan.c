@@ -16,11 +16,6 @@
 
 #include <assert.h>
 
-struct hearth_kept_row {
-    struct hearth_kept_row *next;
-    struct hearth_read_row row; /* attrs copied, the other columns left out */
-};
-
 enum hearth_status hearth_span_fail_memory(struct hearth_err *err)
 {
     return HEARTH_FAIL(
@@ -166,27 +161,14 @@ static uint32_t find_stack_bound(const struct hearth_attr_columns *columns)
     return bound;
 }
 
+/* Keeps a row for a later visit, which uses only its attributes. */
 static enum hearth_status keep_scan_row(struct hearth_span_scan *scan,
                                         const struct hearth_read_row *row, struct hearth_err *err)
 {
-    struct hearth_kept_row *kept = hearth_arena_alloc(&scan->kept_arena, sizeof *kept);
+    struct hearth_read_row used = *row;
+    used.ids = used.val = used.val0 = (struct hearth_str){0};
 
-    if (kept == NULL) {
-        return HEARTH_FAIL_ARENA(err, &scan->kept_arena);
-    }
-
-    /* Copy what a later visit needs. */
-    kept->row = *row;
-    kept->row.ids = kept->row.val = kept->row.val0 = kept->row.members = (struct hearth_str){0};
-    kept->row.attrs = hearth_arena_str(&scan->kept_arena, row->attrs);
-    if (kept->row.attrs.p == NULL) {
-        return HEARTH_FAIL_ARENA(err, &scan->kept_arena);
-    }
-
-    kept->next = scan->kept;
-    scan->kept = kept;
-
-    return HEARTH_OK;
+    return hearth_kept_row_push(&scan->kept, &used, &scan->kept_arena, err);
 }
 
 static enum hearth_status take_scan_row(void *context, const struct hearth_read_row *row,

@@ -41,7 +41,7 @@ struct hearth_span_scan {
     struct hearth_stack_passes passes;
     struct hearth_thread_filter threads;
     struct hearth_arena scratch, kept_arena;
-    struct hearth_kept_row *kept;
+    struct hearth_kept_row *kept; /* in kept_arena; attributes only */
 };
 
 /* Set up a scan; the caller has set its members. Release it in any case. */
