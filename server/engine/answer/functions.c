@@ -8,55 +8,49 @@
 
 #include "answer/frame_table.h"
 #include "answer/threads.h"
-#include "select/row_mask.h"
 #include "select/stack_filter.h"
 
 #include <assert.h>
 #include <stdlib.h>
+
+/* A table of frames, and the frames that a call site selects. */
+struct frame_fill {
+    struct hearth_frame_table *table;
+    struct hearth_stack_mask mask;
+};
+
+static enum hearth_status add_dict_frames(void *context, const struct hearth_dict *dict,
+                                          const struct hearth_dict_sums *sums,
+                                          struct hearth_err *err)
+{
+    struct frame_fill *fill = context;
+    const bool *inside;
+
+    HEARTH_TRY(hearth_stack_mask_of(&fill->mask, dict->tree, &inside, err));
+
+    return hearth_frame_table_add(fill->table, dict, sums, inside, err);
+}
 
 /* Sums everything selected, and adds it to the table. */
 static enum hearth_status fill_frame_table(const struct hearth_query *query,
                                            const struct hearth_merge_spec *spec,
                                            struct hearth_frame_table *table, struct hearth_err *err)
 {
+    struct frame_fill fill = {.table = table};
     struct hearth_sums sums;
-    struct hearth_stack_mask mask;
-    struct hearth_row_mask rows;
-    struct hearth_store *store = query->call.engine->store;
 
-    hearth_stack_mask_init(&mask, &spec->stacks, table->arena);
-
+    hearth_stack_mask_init(&fill.mask, &spec->stacks, table->arena);
     hearth_sums_init(&sums, query, NULL);
-    enum hearth_status status = hearth_row_mask_init(&rows, &spec->stacks, table->arena, err);
-    if (status == HEARTH_OK) {
-        status = hearth_query_sum(query, spec, &sums, err);
-    }
 
     /* Dictionaries are read after the scan, one at a time. */
-    for (size_t i = 0; status == HEARTH_OK && i < sums.n_dicts; i++) {
-        const struct hearth_dict_sums *part = &sums.dicts[i];
-        const struct hearth_dict *dict;
-        status = hearth_store_read_dict(
-            HEARTH_CALL_SCOPE(&query->call),
-            (struct hearth_dict_key){part->service_id, part->day, part->writer_id}, part->bound,
-            &dict, err);
-        if (status != HEARTH_OK) {
-            break;
-        }
-        const bool *inside;
-        status = hearth_stack_mask_of(&mask, dict->tree, &inside, err);
-        if (status == HEARTH_OK) {
-            status = hearth_row_mask_clear(&rows, dict, part, err);
-        }
-        if (status == HEARTH_OK) {
-            status = hearth_frame_table_add(table, dict, part, inside, err);
-        }
-        hearth_store_read_dict_release(store, dict);
+    enum hearth_status status = hearth_query_sum(query, spec, &sums, err);
+    if (status == HEARTH_OK) {
+        status = hearth_sums_visit(query, &spec->stacks, &sums, add_dict_frames, &fill, err);
     }
 
     hearth_sums_release(&sums);
-    hearth_row_mask_release(&rows);
-    hearth_stack_mask_release(&mask);
+    hearth_stack_mask_release(&fill.mask);
+
     return status;
 }
 
