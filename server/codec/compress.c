@@ -397,6 +397,31 @@ enum hearth_status hearth_inflate(struct hearth_inflater *inflater, enum hearth_
     return status;
 }
 
+enum hearth_status hearth_inflate_in_arena(struct hearth_inflater *inflater,
+                                           enum hearth_compression format, struct hearth_str in,
+                                           size_t max_bytes, struct hearth_arena *arena,
+                                           struct hearth_str *ret, struct hearth_err *err)
+{
+    assert(arena != NULL && ret != NULL);
+
+    if (inflater == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a decompressor");
+    }
+
+    struct hearth_buf plain;
+    hearth_buf_init(&plain, 0);
+    plain.budget = arena->budget;
+    enum hearth_status status = hearth_inflate(inflater, format, in, max_bytes, &plain, err);
+    if (status == HEARTH_OK) {
+        struct hearth_str copy = hearth_arena_str(arena, hearth_buf_view(&plain));
+        *ret = copy.p == NULL ? *ret : copy;
+        status = copy.p == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
+    }
+    hearth_buf_release(&plain);
+
+    return status;
+}
+
 uint64_t hearth_inflated_bytes(enum hearth_compression format, struct hearth_str in)
 {
     if (format == HEARTH_COMPRESSION_NONE) {

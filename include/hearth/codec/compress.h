@@ -13,6 +13,7 @@
 #ifndef HEARTH_CODEC_COMPRESS_H
 #define HEARTH_CODEC_COMPRESS_H
 
+#include "hearth/base/arena.h"
 #include "hearth/base/buf.h"
 
 enum hearth_compression {
@@ -50,6 +51,16 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_inflate(struct hearth_inflater *inflater, enum hearth_compression format,
                                   struct hearth_str in, size_t max_bytes, struct hearth_buf *out,
                                   struct hearth_err *err);
+
+/*
+ * The same into an arena, whose budget also counts the bytes while they are inflated. `inflater`
+ * may be NULL, which is NO_MEMORY. *ret is set on success only.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_inflate_in_arena(struct hearth_inflater *inflater,
+                                           enum hearth_compression format, struct hearth_str in,
+                                           size_t max_bytes, struct hearth_arena *arena,
+                                           struct hearth_str *ret, struct hearth_err *err);
 
 /* Append a gzip member. level: 1..9. */
 HEARTH_MUST_CHECK

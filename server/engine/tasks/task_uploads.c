@@ -38,18 +38,11 @@ static enum hearth_status inflate_upload(const struct hearth_call *call, struct 
                                          int64_t max_bytes, struct hearth_str *ret,
                                          struct hearth_err *err)
 {
-    struct hearth_buf plain;
-
-    hearth_buf_init(&plain, 0);
-    plain.budget = call->arena->budget;
     struct hearth_inflater *inflater = hearth_inflater_new();
-    enum hearth_status status;
-    if (inflater == NULL) {
-        status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to inflate a profile");
-    } else {
-        status = hearth_inflate(inflater, hearth_compression_detect(bytes), bytes,
-                                max_bytes > 0 ? (size_t)max_bytes : SIZE_MAX, &plain, err);
-    }
+    enum hearth_status status = hearth_inflate_in_arena(
+        inflater, hearth_compression_detect(bytes), bytes,
+        max_bytes > 0 ? (size_t)max_bytes : SIZE_MAX, call->arena, ret, err);
+    hearth_inflater_free(inflater);
 
     /* Turn the size limit into an error that names its option. */
     if (status == HEARTH_RESOURCE_EXHAUSTED) {
@@ -57,15 +50,6 @@ static enum hearth_status inflate_upload(const struct hearth_call *call, struct 
                              "the profile inflates to more than %lld bytes (max-profile-bytes)",
                              (long long)max_bytes);
     }
-
-    if (status == HEARTH_OK) {
-        *ret = hearth_arena_str(call->arena, hearth_buf_view(&plain));
-        status =
-            ret->p == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(err, call->arena) : HEARTH_OK;
-    }
-
-    hearth_inflater_free(inflater);
-    hearth_buf_release(&plain);
 
     return status;
 }

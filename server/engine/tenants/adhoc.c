@@ -234,26 +234,11 @@ static enum hearth_status inflate_adhoc(const struct hearth_call *call, struct h
         return HEARTH_OK;
     }
 
-    struct hearth_buf plain;
-
-    hearth_buf_init(&plain, 0);
-    plain.budget = call->arena->budget;
     struct hearth_inflater *inflater = hearth_inflater_new();
-    enum hearth_status status;
-    if (inflater == NULL) {
-        status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to inflate a profile");
-    } else {
-        status = hearth_inflate(inflater, format, bytes,
-                                max_bytes > 0 ? (size_t)max_bytes : SIZE_MAX, &plain, err);
-    }
-
-    if (status == HEARTH_OK) {
-        *ret = hearth_arena_str(call->arena, hearth_buf_view(&plain));
-        status = ret->p == NULL ? HEARTH_FAIL_ARENA(err, call->arena) : HEARTH_OK;
-    }
-
+    enum hearth_status status = hearth_inflate_in_arena(
+        inflater, format, bytes, max_bytes > 0 ? (size_t)max_bytes : SIZE_MAX, call->arena, ret,
+        err);
     hearth_inflater_free(inflater);
-    hearth_buf_release(&plain);
 
     return status;
 }

@@ -181,25 +181,15 @@ static struct hearth_str find_event_part(const struct hearth_multipart *form)
 static enum hearth_status inflate_event(struct datadog_request *d, struct hearth_str *part)
 {
     struct hearth_rpc *rpc = d->rpc;
-    struct hearth_inflater *inflater = hearth_rpc_inflater();
     enum hearth_compression compression = hearth_compression_detect(*part);
-    struct hearth_buf plain;
 
     if (compression == HEARTH_COMPRESSION_NONE) {
         return HEARTH_OK;
     }
-    if (inflater == NULL) {
-        return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a decompressor");
-    }
 
-    hearth_buf_init(&plain, 0);
     enum hearth_status status =
-        hearth_inflate(inflater, compression, *part, HEARTH_JSON_PICK_BYTES, &plain, &rpc->err);
-    if (status == HEARTH_OK) {
-        *part = hearth_arena_str(&d->call->arena, hearth_buf_view(&plain));
-        status = part->p == NULL ? HEARTH_FAIL_ARENA(&rpc->err, &d->call->arena) : HEARTH_OK;
-    }
-    hearth_buf_release(&plain);
+        hearth_inflate_in_arena(hearth_rpc_inflater(), compression, *part, HEARTH_JSON_PICK_BYTES,
+                                &d->call->arena, part, &rpc->err);
 
     return status == HEARTH_RESOURCE_EXHAUSTED ? HEARTH_INVALID_ARGUMENT : status;
 }

@@ -69,32 +69,20 @@ static enum hearth_status inflate_body(struct upload *u, struct hearth_str packe
 static enum hearth_status inflate_context_labels(struct upload *u)
 {
     struct hearth_rpc *rpc = u->rpc;
-    struct hearth_inflater *inflater = hearth_rpc_inflater();
     enum hearth_compression compression = hearth_compression_detect(u->context_labels);
-    struct hearth_buf plain;
 
     if (compression == HEARTH_COMPRESSION_NONE) {
         return HEARTH_OK;
     }
-    if (inflater == NULL) {
-        return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a decompressor");
-    }
 
-    hearth_buf_init(&plain, 0);
-    plain.budget = u->call->body.budget;
-    enum hearth_status status = hearth_inflate(inflater, compression, u->context_labels,
-                                               MAX_CONTEXT_LABEL_BYTES, &plain, &rpc->err);
-    if (status == HEARTH_OK) {
-        u->context_labels = hearth_arena_str(&u->call->arena, hearth_buf_view(&plain));
-        status =
-            u->context_labels.p == NULL ? HEARTH_FAIL_ARENA(&rpc->err, &u->call->arena) : HEARTH_OK;
-    } else if (status == HEARTH_RESOURCE_EXHAUSTED) {
+    enum hearth_status status = hearth_inflate_in_arena(
+        hearth_rpc_inflater(), compression, u->context_labels, MAX_CONTEXT_LABEL_BYTES,
+        &u->call->arena, &u->context_labels, &rpc->err);
+    if (status == HEARTH_RESOURCE_EXHAUSTED) {
         status = HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                              "the part \"labels\" inflates to more than %u bytes",
                              MAX_CONTEXT_LABEL_BYTES);
     }
-
-    hearth_buf_release(&plain);
 
     return status;
 }

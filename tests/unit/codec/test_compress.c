@@ -661,6 +661,38 @@ static void a_zstd_stream_comes_in_pieces_and_need_not_end(void **state)
     hearth_buf_release(&out);
 }
 
+static void bytes_in_an_arena_count_against_its_limit(void **state)
+{
+    (void)state;
+    struct hearth_buf text = sample_text(MIB);
+    struct hearth_buf packed = gzip_of(hearth_buf_view(&text));
+    struct hearth_str in = hearth_buf_view(&packed), out = {0};
+    struct hearth_arena arena;
+
+    hearth_arena_init(&arena, 2 * MIB);
+    assert_int_equal(hearth_inflate_in_arena(g_inflater, HEARTH_COMPRESSION_GZIP, in, text.n,
+                                             &arena, &out, &g_err),
+                     HEARTH_OK);
+    assert_true(hearth_str_eq(out, hearth_buf_view(&text)));
+
+    /* A failure leaves the result alone, be it the limit of bytes, the arena's, or no inflater. */
+    struct hearth_str before = out;
+    assert_int_equal(hearth_inflate_in_arena(g_inflater, HEARTH_COMPRESSION_GZIP, in, text.n - 1,
+                                             &arena, &out, &g_err),
+                     HEARTH_RESOURCE_EXHAUSTED);
+    assert_int_equal(hearth_inflate_in_arena(g_inflater, HEARTH_COMPRESSION_GZIP, in, text.n,
+                                             &arena, &out, &g_err),
+                     HEARTH_NO_MEMORY);
+    assert_int_equal(
+        hearth_inflate_in_arena(NULL, HEARTH_COMPRESSION_GZIP, in, text.n, &arena, &out, &g_err),
+        HEARTH_NO_MEMORY);
+    assert_ptr_equal(out.p, before.p);
+
+    hearth_arena_release(&arena);
+    hearth_buf_release(&text);
+    hearth_buf_release(&packed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -687,6 +719,7 @@ int main(void)
         cmocka_unit_test(a_stream_without_input_is_an_empty_member),
         cmocka_unit_test(a_stream_fails_if_its_buffer_does),
         cmocka_unit_test(a_zstd_stream_comes_in_pieces_and_need_not_end),
+        cmocka_unit_test(bytes_in_an_arena_count_against_its_limit),
     };
 
     return cmocka_run_group_tests(tests, start, stop);
