@@ -9,6 +9,7 @@
 #include "hearth/store/store_span_index.h"
 
 #include "build/builder.h"
+#include "cluster_cpu.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/store_state.h"
@@ -16,7 +17,6 @@
 #include "store_push.h"
 #include "store_scope.h"
 
-#include <dirent.h>
 #include <time.h>
 
 enum {
@@ -42,37 +42,6 @@ static void die_of(const char *what)
 
 /* ---- what is measured ---- */
 
-/* CPU of the postmaster and its children (also those that ended); in steps of a clock tick. */
-static int64_t cluster_cpu_ns(void)
-{
-    int64_t ticks = 0;
-    DIR *proc = opendir("/proc");
-    for (struct dirent *entry; proc != NULL && (entry = readdir(proc)) != NULL;) {
-        char path[300], stat[1024] = "";
-        (void)snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
-        FILE *file = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' ? fopen(path, "r") : NULL;
-        if (file == NULL) {
-            continue;
-        }
-        size_t n = fread(stat, 1, sizeof stat - 1, file);
-        (void)fclose(file);
-        stat[n] = '\0';
-        int ppid = 0;
-        long long utime = 0, stime = 0, cutime = 0, cstime = 0;
-        const char *rest = strrchr(stat, ')');
-        if (rest != NULL &&
-            sscanf(rest + 2, "%*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lld %lld %lld %lld",
-                   &ppid, &utime, &stime, &cutime, &cstime) == 5) {
-            bool is_master = strtol(entry->d_name, NULL, 10) == g_cluster.pid;
-            if (is_master || ppid == g_cluster.pid) {
-                ticks += utime + stime + (is_master ? cutime + cstime : 0);
-            }
-        }
-    }
-    (void)closedir(proc);
-    return ticks * (HEARTH_NS_PER_SEC / sysconf(_SC_CLK_TCK));
-}
-
 static int64_t own_cpu_ns(void)
 {
     struct timespec ts;
@@ -86,14 +55,14 @@ struct cost {
 
 static struct cost begin(void)
 {
-    int64_t pg_ns = cluster_cpu_ns(); /* looking for it is not what is measured */
+    int64_t pg_ns = cluster_cpu_ns(&g_cluster); /* looking for it is not what is measured */
     return (struct cost){own_cpu_ns(), pg_ns};
 }
 
 static void end(struct cost *cost)
 {
     cost->own_ns = own_cpu_ns() - cost->own_ns;
-    cost->pg_ns = cluster_cpu_ns() - cost->pg_ns;
+    cost->pg_ns = cluster_cpu_ns(&g_cluster) - cost->pg_ns;
 }
 
 static int compare_times(const void *left, const void *right)
