@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 
-from server import HEARTHD, ROOT, Cluster, eventually, server_environment, sql
+from server import HEARTHD, ROOT, Cluster, Server, eventually, server_environment, sql
 from standby import base_backup, wait_until_it_follows
 
 sys.path.insert(0, str(ROOT / "tests/lint"))
@@ -140,6 +140,12 @@ class Nodes:
 
     def url(self):
         return self.coordinator.url()
+
+    def distribute(self):
+        """Creates the tables, and distributes them."""
+        Server(database_url=self.url()).stop()
+        # PostgreSQL may need a moment to end the connections of a server that has ended.
+        eventually(lambda: scale_out(self.url())[0] == 0, 60, what="distributed tables")
 
     def stop(self):
         for node in [self.coordinator, *self.workers]:

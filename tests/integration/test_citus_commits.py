@@ -12,7 +12,7 @@ import unittest
 import otlp
 import schema_dump
 import wire
-from citus_nodes import CITUS, WHY_NOT, Nodes, scale_out
+from citus_nodes import CITUS, WHY_NOT, Nodes
 from pprof import Profile
 from questions import CPU, QUERIER
 from server import PUSH, RpcError, Server, eventually, in_threads, note, now_ms, sql
@@ -28,8 +28,7 @@ class CitusCommits(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.nodes = Nodes()
-        Server(database_url=cls.nodes.url()).stop()
-        eventually(lambda: scale_out(cls.nodes.url())[0] == 0, 60, what="distributed tables")
+        cls.nodes.distribute()
 
     @classmethod
     def tearDownClass(cls):

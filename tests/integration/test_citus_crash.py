@@ -12,7 +12,7 @@ import time
 import unittest
 
 import test_background_crash
-from citus_nodes import CITUS, WHY_NOT, Nodes, scale_out
+from citus_nodes import CITUS, WHY_NOT, Nodes
 from server import Server, eventually, note, sql
 
 KILLS = int(os.environ.get("HEARTH_CITUS_KILLS", "6"))
@@ -27,9 +27,7 @@ class CitusCrash(test_background_crash.BackgroundCrash):
         self.random = random.Random(self.seed)
         self.cluster = Nodes()
         self.addCleanup(self.cluster.stop)
-        Server(database_url=self.cluster.url()).stop()
-        # PostgreSQL may need a moment to end the connections of a server that has ended.
-        eventually(lambda: scale_out(self.cluster.url())[0] == 0, 60, what="distributed tables")
+        self.cluster.distribute()
         self.server = Server(*test_background_crash.BUSY, database_url=self.cluster.url())
         self.n_killed, self.postmasters_killed = collections.Counter(), 0
 

@@ -9,7 +9,7 @@ import time
 import unittest
 
 import test_lost_commits
-from citus_nodes import CITUS, WHY_NOT, Nodes, Standby, scale_out
+from citus_nodes import CITUS, WHY_NOT, Nodes, Standby
 from failover_load import KILLS, FailoverLoad
 from server import RpcError, Server, eventually, in_threads, now_ms, sql
 from standby import follow
@@ -24,9 +24,7 @@ class CitusFailover(FailoverLoad):
     def setUp(self):
         self.nodes = Nodes()
         self.addCleanup(self.nodes.stop)
-        Server(database_url=self.nodes.url()).stop()
-        # PostgreSQL may need a moment to end the connections of a server that has ended.
-        eventually(lambda: scale_out(self.nodes.url())[0] == 0, 60, what="distributed tables")
+        self.nodes.distribute()
         self.primary = self.nodes.workers[0]
         self.standby = Standby(self.primary)
         self.addCleanup(self.standby.stop)

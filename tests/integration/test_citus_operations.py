@@ -84,9 +84,7 @@ class CitusOperations(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.nodes = Nodes()
-        Server(database_url=cls.nodes.url()).stop()
-        # PostgreSQL may need a moment to end the connections of a server that has ended.
-        eventually(lambda: scale_out(cls.nodes.url())[0] == 0, 60, what="distributed tables")
+        cls.nodes.distribute()
 
     @classmethod
     def tearDownClass(cls):

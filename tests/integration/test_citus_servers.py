@@ -8,7 +8,7 @@ import json
 import threading
 import unittest
 
-from citus_nodes import CITUS, WHY_NOT, Nodes, scale_out
+from citus_nodes import CITUS, WHY_NOT, Nodes
 from pprof import Profile
 from questions import CPU, QUERIER
 from server import Server, Session, eventually, in_threads, now_ms
@@ -30,8 +30,7 @@ class CitusServers(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.nodes = Nodes()
-        Server(database_url=cls.nodes.url()).stop()
-        eventually(lambda: scale_out(cls.nodes.url())[0] == 0, 60, what="distributed tables")
+        cls.nodes.distribute()
 
     @classmethod
     def tearDownClass(cls):
