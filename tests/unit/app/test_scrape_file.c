@@ -1,4 +1,5 @@
 /* test_scrape_file.c -- the file of --scrape-config: what it means, and its mistakes. */
+#include "arena_fixture.h"
 #include "scrape_file.h"
 
 #include <setjmp.h>
@@ -11,7 +12,6 @@
 
 #include <cmocka.h>
 
-static struct hearth_arena g_arena;
 static struct hearth_err g_err;
 
 static enum hearth_status load(const char *text, struct hearth_scrape_options *ret)
@@ -170,20 +170,6 @@ static void mistakes_are_named_with_their_line(void **state)
     assert_non_null(strstr(g_err.msg, "/no/such/file: No such file or directory"));
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    hearth_arena_init(&g_arena, 0);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    hearth_arena_release(&g_arena);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,5 +178,5 @@ int main(void)
         cmocka_unit_test(mistakes_are_named_with_their_line),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, make_arena, free_arena);
 }

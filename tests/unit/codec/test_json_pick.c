@@ -3,6 +3,8 @@
 #include "hearth/base/mem.h"
 #include "hearth/codec/json_pick.h"
 
+#include "arena_fixture.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,22 +12,7 @@
 
 #include <cmocka.h>
 
-static struct hearth_arena g_arena;
 static struct hearth_err g_err;
-
-static int start(void **state)
-{
-    (void)state;
-    hearth_arena_init(&g_arena, 0);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    hearth_arena_release(&g_arena);
-    return 0;
-}
 
 static struct hearth_json_pick g_picks[3];
 
@@ -132,5 +119,5 @@ int main(void)
         cmocka_unit_test(every_refused_allocation_is_reported),
     };
 
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, make_arena, free_arena);
 }

@@ -1,4 +1,5 @@
 /* test_profile_match.c -- which rows and samples a filter by profile, span and trace lets through. */
+#include "arena_fixture.h"
 #include "select/profile_match.h"
 
 #include <setjmp.h>
@@ -8,7 +9,6 @@
 
 #include <cmocka.h>
 
-static struct hearth_arena g_arena;
 static struct hearth_err g_err;
 
 static const struct hearth_profile_match *match_of(struct hearth_profile_filter filter)
@@ -179,20 +179,6 @@ static void a_value_column_that_is_missing_is_damage(void **state)
     assert_int_equal(n, 0);
 }
 
-static int make_arena(void **state)
-{
-    (void)state;
-    hearth_arena_init(&g_arena, 0);
-    return 0;
-}
-
-static int drop_arena(void **state)
-{
-    (void)state;
-    hearth_arena_release(&g_arena);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,5 +191,5 @@ int main(void)
         cmocka_unit_test(hints_are_found_in_encoded_attributes),
         cmocka_unit_test(a_value_column_that_is_missing_is_damage),
     };
-    return cmocka_run_group_tests(tests, make_arena, drop_arena);
+    return cmocka_run_group_tests(tests, make_arena, free_arena);
 }

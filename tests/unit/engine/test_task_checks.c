@@ -1,4 +1,5 @@
 /* test_task_checks.c -- what makes a request for a task valid: order, texts and units of the checks. */
+#include "arena_fixture.h"
 #include "tasks/tasks_internal.h"
 
 #include <setjmp.h>
@@ -12,7 +13,6 @@
 #define NOW    INT64_C(1763546400000)
 #define MINUTE INT64_C(60000)
 
-static struct hearth_arena g_arena;
 static struct hearth_str g_labels[] = {HEARTH_STR("k8s"), HEARTH_STR("mesh")};
 static struct hearth_task_scope g_scope;
 static struct hearth_task_request g_request;
@@ -330,20 +330,6 @@ static void texts_have_bounds(void **state)
     expect_part("has 1001 texts; it may have 1000");
 }
 
-static int start(void **state)
-{
-    (void)state;
-    hearth_arena_init(&g_arena, 0);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    hearth_arena_release(&g_arena);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,5 +343,5 @@ int main(void)
             events_of_async_profiler_keep_their_order_behind_the_one_that_samples_execution),
         cmocka_unit_test(texts_have_bounds),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, make_arena, free_arena);
 }

@@ -1,4 +1,5 @@
 /* test_task_commands.c -- commands as SkyWalking's agents read them, argument by argument. */
+#include "arena_fixture.h"
 #include "tasks/tasks_internal.h"
 
 #include <setjmp.h>
@@ -9,8 +10,6 @@
 #include <cmocka.h>
 
 #define START INT64_C(1763546400000)
-
-static struct hearth_arena g_arena;
 
 /* "Name Key=value Key=value ..." */
 static void expect(const struct hearth_task *task, struct hearth_str *process_ids,
@@ -98,25 +97,11 @@ static void tasks_of_instances_have_the_units_of_their_kind(void **state)
            "CreateTime=1763546400007\nDumpPeriod=9");
 }
 
-static int start(void **state)
-{
-    (void)state;
-    hearth_arena_init(&g_arena, 0);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    hearth_arena_release(&g_arena);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tasks_of_processes_have_all_eight_arguments),
         cmocka_unit_test(tasks_of_instances_have_the_units_of_their_kind),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, make_arena, free_arena);
 }

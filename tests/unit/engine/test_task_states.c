@@ -1,4 +1,5 @@
 /* test_task_states.c -- how a task stands, and the words for it, by facts alone. */
+#include "arena_fixture.h"
 #include "tasks/tasks_internal.h"
 
 #include <setjmp.h>
@@ -11,7 +12,6 @@
 #define START  INT64_C(1763546400000)
 #define MINUTE INT64_C(60000)
 
-static struct hearth_arena g_arena;
 static struct hearth_task g_task;
 static struct hearth_task_fact g_fact;
 static struct hearth_task_target g_targets[4];
@@ -318,20 +318,6 @@ static void nothing_of_an_imported_task_runs(void **state)
     expect_at(START + 1, HEARTH_TASK_NOTHING_SAMPLED, "is not in exported tasks");
 }
 
-static int start(void **state)
-{
-    (void)state;
-    hearth_arena_init(&g_arena, 0);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    hearth_arena_release(&g_arena);
-    return 0;
-}
-
 static void times_that_lie_far_off_are_told_as_the_last_there_are(void **state)
 {
     (void)state;
@@ -358,5 +344,5 @@ int main(void)
         cmocka_unit_test(cancelling_knows_when_the_last_one_ends),
         cmocka_unit_test(nothing_of_an_imported_task_runs),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, make_arena, free_arena);
 }

@@ -1,4 +1,5 @@
 /* test_upload_values.c -- what a task's pprof adds to the file before it. */
+#include "arena_fixture.h"
 #include "small_profile.h"
 #include "tasks/task_uploads_internal.h"
 
@@ -8,8 +9,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-
-static struct hearth_arena g_arena;
 
 /* Whether `before` was taken off. */
 static bool subtract(struct small *s, struct small *before, const char *event)
@@ -89,20 +88,6 @@ static void only_cumulative_values_are_taken_off(void **state)
     assert_false(subtract(&after, &before, "goroutine"));
 }
 
-static int start(void **state)
-{
-    (void)state;
-    hearth_arena_init(&g_arena, 0);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    hearth_arena_release(&g_arena);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,5 +95,5 @@ int main(void)
         cmocka_unit_test(a_profile_of_another_process_is_left_as_it_is),
         cmocka_unit_test(only_cumulative_values_are_taken_off),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, make_arena, free_arena);
 }

@@ -2,6 +2,8 @@
 #include "hearth/base/mem.h"
 #include "hearth/format/datadog_event.h"
 
+#include "arena_fixture.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,23 +11,8 @@
 
 #include <cmocka.h>
 
-static struct hearth_arena g_arena;
 static struct hearth_datadog_event g_event;
 static struct hearth_err g_err;
-
-static int start(void **state)
-{
-    (void)state;
-    hearth_arena_init(&g_arena, 0);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    hearth_arena_release(&g_arena);
-    return 0;
-}
 
 static enum hearth_status read_json(const char *json)
 {
@@ -179,5 +166,5 @@ int main(void)
         cmocka_unit_test(fields_of_a_form_say_the_same),
     };
 
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, make_arena, free_arena);
 }

@@ -2,6 +2,8 @@
 #include "hearth/format/profile_builder.h"
 #include "hearth/format/profile_totals.h"
 
+#include "arena_fixture.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +11,6 @@
 
 #include <cmocka.h>
 
-static struct hearth_arena g_arena;
 static struct hearth_err g_err;
 
 /* A sample of a made profile: one frame, a label "bytes", alloc_space and inuse_space. */
@@ -135,20 +136,6 @@ static void other_sample_types_mean_a_new_process(void **state)
     assert_values(&later, (const int64_t[]){100, 50});
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    hearth_arena_init(&g_arena, 0);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    hearth_arena_release(&g_arena);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,5 +146,5 @@ int main(void)
         cmocka_unit_test(other_sample_types_mean_a_new_process),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, make_arena, free_arena);
 }

@@ -4,6 +4,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/model/span_index.h"
 
+#include "arena_fixture.h"
 #include "synth_profile.h"
 
 #include <setjmp.h>
@@ -18,21 +19,6 @@
 #define CUT(key) ((key) >> 20 << 20)
 
 static struct hearth_err g_err;
-static struct hearth_arena g_arena;
-
-static int start(void **state)
-{
-    (void)state;
-    hearth_arena_init(&g_arena, 0);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    hearth_arena_release(&g_arena);
-    return 0;
-}
 
 /* n associations of a day: 100 services with 50 series each; each profile has many spans. */
 static struct hearth_association *draw(uint64_t *rng, size_t n)
@@ -332,5 +318,5 @@ int main(void)
         cmocka_unit_test(ids_of_samples_are_collected_once),
         cmocka_unit_test(truncated_bytes_are_corrupt),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, make_arena, free_arena);
 }

@@ -4,6 +4,8 @@
  */
 #include "hearth/model/network_metrics.h"
 
+#include "arena_fixture.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,22 +15,7 @@
 
 #include <cmocka.h>
 
-static struct hearth_arena g_arena;
 static struct hearth_err g_err;
-
-static int start(void **state)
-{
-    (void)state;
-    hearth_arena_init(&g_arena, 0);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    hearth_arena_release(&g_arena);
-    return 0;
-}
 
 static unsigned meter(const char *name)
 {
@@ -259,20 +246,24 @@ static void damaged_bytes_are_corrupt(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_meter_and_metric_has_its_own_name, start, stop),
-        cmocka_unit_test_setup_teardown(counters_add_up_and_means_count_each_flush_once, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(codes_are_summed_one_by_one_and_sorted, start, stop),
-        cmocka_unit_test_setup_teardown(percentiles_are_lower_bounds_by_the_rule, start, stop),
-        cmocka_unit_test_setup_teardown(percentiles_without_counts_or_lower_bound_are_zero, start,
-                                        stop),
+        cmocka_unit_test_setup_teardown(every_meter_and_metric_has_its_own_name, make_arena,
+                                        free_arena),
+        cmocka_unit_test_setup_teardown(counters_add_up_and_means_count_each_flush_once, make_arena,
+                                        free_arena),
+        cmocka_unit_test_setup_teardown(codes_are_summed_one_by_one_and_sorted, make_arena,
+                                        free_arena),
+        cmocka_unit_test_setup_teardown(percentiles_are_lower_bounds_by_the_rule, make_arena,
+                                        free_arena),
+        cmocka_unit_test_setup_teardown(percentiles_without_counts_or_lower_bound_are_zero,
+                                        make_arena, free_arena),
         cmocka_unit_test_setup_teardown(negative_values_and_those_that_are_no_numbers_are_refused,
-                                        start, stop),
-        cmocka_unit_test_setup_teardown(an_accepted_flush_never_makes_the_sum_infinite, start,
-                                        stop),
+                                        make_arena, free_arena),
+        cmocka_unit_test_setup_teardown(an_accepted_flush_never_makes_the_sum_infinite, make_arena,
+                                        free_arena),
         cmocka_unit_test_setup_teardown(
-            beyond_their_number_codes_and_bounds_of_several_flushes_are_left_out, start, stop),
-        cmocka_unit_test_setup_teardown(damaged_bytes_are_corrupt, start, stop),
+            beyond_their_number_codes_and_bounds_of_several_flushes_are_left_out, make_arena,
+            free_arena),
+        cmocka_unit_test_setup_teardown(damaged_bytes_are_corrupt, make_arena, free_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

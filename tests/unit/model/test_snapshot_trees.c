@@ -4,6 +4,8 @@
  */
 #include "hearth/model/snapshot_trees.h"
 
+#include "arena_fixture.h"
+
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,21 +21,6 @@ enum {
 };
 
 static struct hearth_err g_err;
-static struct hearth_arena g_arena;
-
-static int make_arena(void **state)
-{
-    (void)state;
-    hearth_arena_init(&g_arena, 0);
-    return 0;
-}
-
-static int free_arena(void **state)
-{
-    (void)state;
-    hearth_arena_release(&g_arena);
-    return 0;
-}
 
 /* ---- snapshots as texts: "A-B-C" ---- */
 

@@ -1,6 +1,8 @@
 /* test_spans.c -- spans: stored bytes, all forms of ids, segments of one request. */
 #include "hearth/model/spans.h"
 
+#include "arena_fixture.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,21 +12,6 @@
 #include <cmocka.h>
 
 static struct hearth_err g_err;
-static struct hearth_arena g_arena;
-
-static int make_arena(void **state)
-{
-    (void)state;
-    hearth_arena_init(&g_arena, 0);
-    return 0;
-}
-
-static int free_arena(void **state)
-{
-    (void)state;
-    hearth_arena_release(&g_arena);
-    return 0;
-}
 
 /* ---- stored bytes ---- */
 
