@@ -7,7 +7,7 @@ export type Page = (typeof PAGES)[number];
 export const PARENTS: Partial<Record<Page, Page>> = { compare: "diff", function: "profile", heatmap: "profile" };
 export type Params = Record<string, string>;
 
-export interface Address {
+interface Address {
   page: Page;
   params: Params;
 }

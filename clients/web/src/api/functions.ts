@@ -114,7 +114,7 @@ export async function askByLabel(scope: Scope, name: string, label: string, limi
     .sort((a, b) => b.total - a.total);
 }
 
-export interface SandwichNode {
+interface SandwichNode {
   name?: string;
   parent?: number;
   self?: string;

@@ -2,7 +2,7 @@
 import { call } from "./connect";
 import { selectionJson, type Selection } from "./encode";
 
-export interface LabelValue {
+interface LabelValue {
   value: string;
   profiles: number;
   total: number;

@@ -44,7 +44,7 @@ interface Answered {
   unit?: string;
 }
 
-export interface TimelineQuestion extends StackConditions {
+interface TimelineQuestion extends StackConditions {
   type: string;
   selector: string;
   span: Span;

@@ -22,7 +22,7 @@ export interface Top {
   unit: string;
 }
 
-export interface TopQuestion {
+interface TopQuestion {
   selection: Selection;
   kind: TopKind;
   search: string;

@@ -15,7 +15,7 @@ export interface Label {
   value: string;
 }
 
-export interface Wanted {
+interface Wanted {
   labels: Label[];
   // "0": the file's own time.
   fromMs: string;

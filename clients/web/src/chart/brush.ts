@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { nearestTime, toMs, type Frame } from "./line-path";
 
-export interface Wishes {
+interface Wishes {
   isComparing?: boolean;
   onRange(fromMs: number, toMs: number): void;
   onCompare?(fromMs: number, toMs: number): void;

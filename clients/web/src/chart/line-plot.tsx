@@ -6,7 +6,7 @@ import { fitCanvas } from "../flame/stage";
 import { bandPath, linePath, toX, toY, traceOf, valueTicks, type Frame, type Values } from "./line-path";
 import { tickTexts, timeTicks } from "./time-axis";
 
-export interface PlotLine {
+interface PlotLine {
   name: string;
   // For CSS; a name of a token is a colour by theme.
   colour: string;
@@ -16,7 +16,7 @@ export interface PlotLine {
 }
 
 // The room of the axes around the area of the lines.
-export interface Inset {
+interface Inset {
   top: number;
   right: number;
   bottom: number;

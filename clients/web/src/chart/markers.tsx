@@ -5,7 +5,7 @@ export interface Marker {
   onOpen?(): void;
 }
 
-export interface Cluster {
+interface Cluster {
   x: number;
   markers: Marker[];
 }

@@ -20,7 +20,7 @@ export function lineName(labels: Record<string, string>): string {
 }
 
 // A part of the range with a name, such as the baseline of a comparison.
-export interface Band {
+interface Band {
   kind: "baseline" | "comparison" | "chosen";
   fromMs: number;
   toMs: number;

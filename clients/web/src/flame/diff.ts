@@ -13,7 +13,7 @@ export interface Change {
 }
 
 /** Where noise is not known, shares that differ by less are shown as unchanged. */
-export const NEUTRAL_POINTS = 0.001;
+const NEUTRAL_POINTS = 0.001;
 
 /** What a unit is of its side's total. */
 function perTick(ticks: number): number {

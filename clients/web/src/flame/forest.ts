@@ -2,7 +2,7 @@
 import { TreeBuilder } from "./build";
 import { emptyTree, type FlameTree } from "./tree";
 
-export interface ForestElement {
+interface ForestElement {
   id: number;
   /** If no element has this id, the element is a root. */
   parentId: number;

@@ -11,7 +11,7 @@ export interface Loaded extends Decoded {
 }
 
 /** An error that the server answered: its Connect code, HTTP status, and words. */
-export class LoadError extends Error {
+class LoadError extends Error {
   constructor(
     readonly status: number,
     readonly code: string,

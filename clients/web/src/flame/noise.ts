@@ -4,10 +4,10 @@ import { Reader } from "./protobuf";
 /** A change is beyond noise if its q is at most this. */
 export const BEYOND_Q = 0.05;
 
-export const METHODS = ["unknown", "parts", "poisson"] as const;
+const METHODS = ["unknown", "parts", "poisson"] as const;
 export type Method = (typeof METHODS)[number];
 
-export interface FunctionChange {
+interface FunctionChange {
   name: string;
   leftSelf: number;
   rightSelf: number;
@@ -19,7 +19,7 @@ export interface FunctionChange {
 }
 
 /** The total per second; `low` and `high` are the interval of right - left. */
-export interface RateChange {
+interface RateChange {
   left: number;
   right: number;
   low: number;

@@ -50,7 +50,7 @@ export function searchTree(tree: FlameTree, text: string): Matches | null {
   return { names, functions, frames, total, isLiteral };
 }
 
-export interface MatchedFunction extends FunctionRow {
+interface MatchedFunction extends FunctionRow {
   /** The node of its frame with the largest total. */
   largest: number;
 }

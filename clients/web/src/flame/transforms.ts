@@ -52,7 +52,7 @@ export function hideFunction(tree: FlameTree, name: string): FlameTree {
 }
 
 /** Inner calls of the function become its outermost call: f, g, f, h is shown as f, g and f, h. */
-export function collapseRecursion(tree: FlameTree, name: string): FlameTree {
+function collapseRecursion(tree: FlameTree, name: string): FlameTree {
   const wanted = tree.names.indexOf(name);
   const outermost = new Int32Array(tree.n).fill(-1);
   return rebuild(tree, tree.names, (builder, node, parentPlace) => {
@@ -66,7 +66,7 @@ export function collapseRecursion(tree: FlameTree, name: string): FlameTree {
 }
 
 /** Calls within one package become a single frame with the package's name. */
-export function collapseModule(tree: FlameTree, packageName: string): FlameTree {
+function collapseModule(tree: FlameTree, packageName: string): FlameTree {
   const isInside = Uint8Array.from(packagesOf(tree.names), (name) => Number(name === packageName));
   const existing = tree.names.indexOf(packageName);
   const names = existing >= 0 ? tree.names : [...tree.names, packageName];

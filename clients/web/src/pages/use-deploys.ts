@@ -8,7 +8,7 @@ import { chooseStep } from "../time";
 
 const MAX_VERSIONS = 20;
 
-export interface Deploys {
+interface Deploys {
   label: string;
   deploys: Deploy[];
 }

@@ -1,20 +1,20 @@
 // Where the processes of a topology stand: those of the instance in the middle, peers that only call on the left, peers
 // that are called on the right. The same topology gives the same picture, whatever order the server names it in.
 
-export interface LaidNode {
+interface LaidNode {
   id: string;
   x: number;
   y: number;
 }
 
-export interface LaidEdge {
+interface LaidEdge {
   id: string;
   path: string;
   // The tip of its arrow, and whether it points to the left.
   tip: { x: number; y: number; isLeft: boolean };
 }
 
-export interface NetworkLayout {
+interface NetworkLayout {
   nodes: LaidNode[];
   edges: LaidEdge[];
   width: number;

@@ -20,7 +20,7 @@ const UNITS: Record<string, [number, string]> = {
   B: [1, "bytes"], "B/min": [1 / 60, "bytes/s"], "1/min": [1 / 60, "/s"],
 };
 
-export function timelineOf(lines: TrafficLine[], startMs: number, endMs: number): Timeline {
+function timelineOf(lines: TrafficLine[], startMs: number, endMs: number): Timeline {
   const first = Math.floor(startMs / MINUTE_MS) * MINUTE_MS;
   const n = Math.max(1, Math.ceil((endMs - first) / MINUTE_MS));
   const [factor, unit] = UNITS[lines[0]?.unit ?? ""] ?? [1, lines[0]?.unit ?? ""];

@@ -15,7 +15,7 @@ import { Rows } from "../rows";
 
 const TASKS_SHOWN = 50;
 
-export interface StartedTasks {
+interface StartedTasks {
   tasks?: Task[];
 }
 

@@ -39,7 +39,7 @@ const KIND_PREFIX = "TASK_KIND_";
 const MONITOR_PREFIX = "MONITOR_KIND_";
 
 // Thresholds of new rules. A service in trouble reaches them, and a healthy one does not.
-export const FIRST_THRESHOLD: Record<string, number> = {
+const FIRST_THRESHOLD: Record<string, number> = {
   PROCESS_CPU: 80, PROCESS_THREAD_COUNT: 500, SYSTEM_LOAD: 8, HTTP_ERROR_RATE: 5, HTTP_AVG_RESPONSE_TIME: 500,
 };
 // Percentages end at 100, even if a process with several threads can use more of them.

@@ -37,7 +37,7 @@ export function rangeOf({ startMs = "0", durationMs = "0" }: LinkedTask): { from
   return { from: startMs, to: String(Number(startMs) + Number(durationMs) + LATE_MS) };
 }
 
-export interface TaskLink {
+interface TaskLink {
   name: "profile" | "diff" | "network";
   page: Page;
   params: Params;

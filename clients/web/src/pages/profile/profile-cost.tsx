@@ -22,7 +22,7 @@ export interface Asked {
   key: string;
 }
 
-export interface Permitted {
+interface Permitted {
   asked: Asked | null;
   // Of the question in the address; the question that was permitted last may be another.
   isHeld: boolean;

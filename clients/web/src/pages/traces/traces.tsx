@@ -1,6 +1,7 @@
 // What a trace or a span cost, and which traces cost most.
 import { useState } from "preact/hooks";
 import { ApiError, call } from "../../api/connect";
+import type { Spans } from "../../api/functions";
 import { useAnswer } from "../../api/use-answer";
 import { pageTexts } from "../../app/page-texts";
 import { chooseType, rangeKey, selector, span, typeName, useProfileTypes, type ProfileType } from "../../app/question";
@@ -11,21 +12,6 @@ import { ShareCell } from "../share-cell";
 import { FoundTrace, type Lookup } from "./trace";
 
 const MAX_ROWS = 50;
-
-interface SpanRow {
-  traceId?: string;
-  name?: string;
-  endpoint?: string;
-  service?: string;
-  value?: string;
-  spanCount?: string;
-}
-
-interface Spans {
-  rows?: SpanRow[];
-  total?: string;
-  unlabelled?: string;
-}
 
 const SPAN_ID_LENGTH = 16;
 
