@@ -583,8 +583,13 @@ void cli_number(int64_t n, const char *one, const char *many, char out[64]);
 struct hearth_str cli_type_name(const char *type);
 /* The unit of a profile type, which is its third part; empty if it has none. Borrows. */
 struct hearth_str cli_type_unit(const char *type);
-/* The cell, of n, of a time in [start, end]; times outside are in the first or last cell. */
-size_t cli_course_cell(int64_t at, int64_t start, int64_t end, size_t n);
+/* The course of values over [start, end]: the largest value of each sixtieth of the range. */
+struct cli_course {
+    int64_t start, end;
+    double cells[60];
+};
+/* Adds a value; times outside the range are in the first or last cell. */
+void cli_course_add(struct cli_course *course, int64_t at, double value);
 /* The course of values in block characters, one cell each; max is the full cell. */
 void cli_course(const double *cells, size_t n, double max, struct hearth_buf *out);
 /* 12.34%, <0.01%, +1.20% with sign; of `whole`. `out` holds 32 bytes. */

@@ -129,11 +129,13 @@ struct hearth_str cli_type_unit(const char *type)
     return from <= to && to <= text.n ? hearth_str_n(text.p + from, to - from) : HEARTH_STR("");
 }
 
-size_t cli_course_cell(int64_t at, int64_t start, int64_t end, size_t n)
+void cli_course_add(struct cli_course *course, int64_t at, double value)
 {
-    assert(n > 0);
-    int64_t cell = (at - start) * (int64_t)n / (end - start + 1);
-    return cell < 0 ? 0 : cell >= (int64_t)n ? n - 1 : (size_t)cell;
+    const int64_t n = HEARTH_ARRAY_LEN(course->cells);
+    int64_t cell = (at - course->start) * n / (course->end - course->start + 1);
+
+    cell = cell < 0 ? 0 : cell >= n ? n - 1 : cell;
+    course->cells[cell] = value > course->cells[cell] ? value : course->cells[cell];
 }
 
 void cli_course(const double *cells, size_t n, double max, struct hearth_buf *out)

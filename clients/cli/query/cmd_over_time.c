@@ -42,9 +42,6 @@ static void add_function_points(struct cli_listing *list, const Hearth__V1__Func
 static void print_function_courses(const Hearth__V1__FunctionTimelineResponse *answer,
                                    const Hearth__V1__Selection *selection, struct hearth_buf *out)
 {
-    enum {
-        CELLS = 60
-    };
     int64_t max = 0;
 
     for (size_t i = 0; i < answer->n_series; i++) {
@@ -53,16 +50,15 @@ static void print_function_courses(const Hearth__V1__FunctionTimelineResponse *a
     }
     for (size_t i = 0; i < answer->n_series; i++) {
         const Hearth__V1__FunctionSeries *series = answer->series[i];
-        double cells[CELLS] = {0}, sum = 0;
+        struct cli_course course = {.start = selection->start, .end = selection->end};
+        double sum = 0;
         for (size_t p = 0; p < series->n_points; p++) {
             double total = (double)series->points[p]->total;
-            size_t at = cli_course_cell(series->points[p]->timestamp, selection->start,
-                                        selection->end, CELLS);
-            cells[at] = total > cells[at] ? total : cells[at];
+            cli_course_add(&course, series->points[p]->timestamp, total);
             sum += total;
         }
         char text[48];
-        cli_course(cells, CELLS, (double)max, out);
+        cli_course(course.cells, HEARTH_ARRAY_LEN(course.cells), (double)max, out);
         double figure = cli_line_figure(sum, series->n_points, answer->aggregation);
         cli_value(figure, hearth_str_c(answer->unit), text);
         hearth_buf_printf(out, "  %*s  ", hearth_human_width(text, 10), text);

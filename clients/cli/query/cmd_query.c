@@ -331,9 +331,6 @@ static void print_timeline_courses(const Hearth__V1__TimelineResponse *answer,
                                    const Hearth__V1__Selection *selection, struct hearth_str unit,
                                    struct hearth_buf *out)
 {
-    enum {
-        CELLS = 60
-    };
     double max = 0;
 
     for (size_t i = 0; i < answer->n_series; i++) {
@@ -342,14 +339,13 @@ static void print_timeline_courses(const Hearth__V1__TimelineResponse *answer,
     }
     for (size_t i = 0; i < answer->n_series; i++) {
         const Types__V1__Series *series = answer->series[i];
-        double cells[CELLS] = {0}, sum = 0;
+        struct cli_course course = {.start = selection->start, .end = selection->end};
+        double sum = 0;
         for (size_t p = 0; p < series->n_points; p++) {
-            size_t at = cli_course_cell(series->points[p]->timestamp, selection->start,
-                                        selection->end, CELLS);
-            cells[at] = series->points[p]->value > cells[at] ? series->points[p]->value : cells[at];
+            cli_course_add(&course, series->points[p]->timestamp, series->points[p]->value);
             sum += series->points[p]->value;
         }
-        cli_course(cells, CELLS, max, out);
+        cli_course(course.cells, HEARTH_ARRAY_LEN(course.cells), max, out);
         char text[48];
         cli_value(cli_line_figure(sum, series->n_points, answer->aggregation), unit, text);
         struct hearth_buf labels;

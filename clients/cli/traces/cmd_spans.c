@@ -225,9 +225,6 @@ static void add_counts(struct cli_listing *list, const Hearth__V1__SpanCountSeri
 static void print_span_courses(const Hearth__V1__SpanCountsResponse *answer,
                                const Hearth__V1__Selection *selection, struct hearth_buf *out)
 {
-    enum {
-        CELLS = 60
-    };
     int64_t max = 0;
 
     for (size_t i = 0; i < answer->n_series; i++) {
@@ -236,16 +233,15 @@ static void print_span_courses(const Hearth__V1__SpanCountsResponse *answer,
     }
     for (size_t i = 0; i < answer->n_series; i++) {
         const Hearth__V1__SpanCountSeries *series = answer->series[i];
-        double cells[CELLS] = {0}, value = 0;
+        struct cli_course course = {.start = selection->start, .end = selection->end};
+        double value = 0;
         for (size_t p = 0; p < series->n_points; p++) {
-            double count = (double)series->points[p]->span_count;
-            size_t at = cli_course_cell(series->points[p]->timestamp, selection->start,
-                                        selection->end, CELLS);
-            cells[at] = count > cells[at] ? count : cells[at];
+            cli_course_add(&course, series->points[p]->timestamp,
+                           (double)series->points[p]->span_count);
             value += (double)series->points[p]->value;
         }
         char spans[64], text[48];
-        cli_course(cells, CELLS, (double)max, out);
+        cli_course(course.cells, HEARTH_ARRAY_LEN(course.cells), (double)max, out);
         cli_number(series->span_count, "span", "spans", spans);
         cli_value(value, hearth_str_c(answer->unit), text);
         hearth_buf_printf(out, "  %12s  %*s  ", spans, hearth_human_width(text, 10), text);
