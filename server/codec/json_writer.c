@@ -121,15 +121,6 @@ void hearth_json_i64_string(struct hearth_json *json, int64_t value)
     hearth_buf_append(json->out, text, (size_t)(end - text));
 }
 
-void hearth_json_u64_string(struct hearth_json *json, uint64_t value)
-{
-    char text[HEARTH_JSON_INT_BYTES + 2] = {'"'};
-    begin_json_value(json);
-    char *end = hearth_json_text_u64(text + 1, value);
-    *end++ = '"';
-    hearth_buf_append(json->out, text, (size_t)(end - text));
-}
-
 void hearth_json_double(struct hearth_json *json, double value)
 {
     begin_json_value(json);

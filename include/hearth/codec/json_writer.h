@@ -35,7 +35,6 @@ void hearth_json_string_c(struct hearth_json *json, const char *value);
 void hearth_json_i64(struct hearth_json *json, int64_t value); /* a number */
 void hearth_json_i64_string(struct hearth_json *json,
                             int64_t value); /* "123": proto3 JSON's int64 */
-void hearth_json_u64_string(struct hearth_json *json, uint64_t value);
 void hearth_json_double(struct hearth_json *json,
                         double value); /* shortest form; NaN and infinities as strings */
 void hearth_json_bool(struct hearth_json *json, bool value);

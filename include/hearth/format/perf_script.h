@@ -32,7 +32,6 @@
 
 struct hearth_perf_notes {
     uint64_t records;
-    double first_seconds, last_seconds; /* of the records; perf's monotonic clock */
 };
 
 HEARTH_MUST_CHECK

@@ -1,24 +1,22 @@
 /*
- * entity_id.h -- public ids of services, instances, processes, their relations and schedules, as
- * SkyWalking's agents and protocols define them.
+ * entity_id.h -- public ids of processes and schedules, as SkyWalking's agents and protocols define
+ * them.
  *
  *   service    base64(name) "." "1"                   base64: standard alphabet, padded
  *   instance   service id "_" base64(instance name)
  *   process    hex SHA-256 of: process name "_" instance id
- *   relation   source process id "-" destination process id
  *   schedule   hex SHA-256 of: task id "_" process id "_" start in milliseconds
  *
  * A blank name counts as "_blank". Ids do not contain the tenant.
  *
- * Ownership: returned texts live in the given arena.
- * Threads:   pure.
- * Errors:    a NULL text (p == NULL) if memory was refused.
- * Source:    public protocol of Apache SkyWalking; vectors in tests/unit/model/test_entity_id.c.
+ * Threads: pure.
+ * Errors:  false if memory was refused; callers bound the names and may retry.
+ * Source:  public protocol of Apache SkyWalking; vectors in tests/unit/model/test_entity_id.c.
  */
 #ifndef HEARTH_MODEL_ENTITY_ID_H
 #define HEARTH_MODEL_ENTITY_ID_H
 
-#include "hearth/base/arena.h"
+#include "hearth/base/str.h"
 
 #define HEARTH_ENTITY_HASH_TEXT 64 /* hex digits, without the NUL */
 
@@ -26,10 +24,6 @@ struct hearth_entity_hash {
     char text[HEARTH_ENTITY_HASH_TEXT + 1];
 };
 
-struct hearth_str hearth_service_public_id(struct hearth_str service, struct hearth_arena *arena);
-struct hearth_str hearth_instance_public_id(struct hearth_str service, struct hearth_str instance,
-                                            struct hearth_arena *arena);
-/* False if memory was refused; callers bound the names and may retry. */
 HEARTH_MUST_CHECK bool hearth_process_public_id(struct hearth_str service,
                                                 struct hearth_str instance,
                                                 struct hearth_str process,

@@ -130,8 +130,6 @@ enum hearth_status hearth_store_task_chunks(const struct hearth_scope *scope,
 
 /* ---- files ---- */
 
-#define HEARTH_UPLOAD_ID_TEXT 32
-
 /* A segment of a trace with samples in an uploaded pprof file. */
 struct hearth_go_segment {
     struct hearth_str segment_id;

@@ -53,7 +53,6 @@ struct hearth_access {
     pthread_cond_t wake;
     bool stopping;
     _Atomic(struct hearth_access_snapshot *) current; /* NULL before the first load */
-    struct hearth_mutex load_lock;                    /* one load at a time */
     struct hearth_mutex use_lock;                     /* guards used_from of tokens */
     struct hearth_failures failures;
     struct hearth_hashing *hashing;

@@ -498,8 +498,6 @@ static enum hearth_status finish_profile(struct perf_reader *r, struct hearth_pr
     profile.period_type = period_type;
     profile.period = event->period;
     profile.duration_ns = r->last_ns - r->first_ns;
-    r->notes.first_seconds = (double)r->first_ns / 1e9;
-    r->notes.last_seconds = (double)r->last_ns / 1e9;
     *ret_profile = profile;
     return HEARTH_OK;
 }

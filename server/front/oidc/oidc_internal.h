@@ -23,7 +23,6 @@ struct hearth_oidc_endpoints {
     const char *jwks;
     const char *authorization, *token; /* NULL: not offered */
     bool posts_secret;                 /* the secret is sent in the form, not as HTTP Basic */
-    bool names_itself;                 /* answers to log-ins have "iss" */
 };
 
 struct hearth_oidc_issuer {

@@ -28,37 +28,6 @@ static void append_instance(struct hearth_buf *out, struct hearth_str service,
     hearth_base64_encode(replace_blank(instance), out);
 }
 
-/* Move the text to the arena and release the buffer. */
-static struct hearth_str take_text(struct hearth_buf *from, struct hearth_arena *arena)
-{
-    struct hearth_str text = hearth_buf_failed(from)
-                                 ? hearth_str_n(NULL, 0)
-                                 : hearth_arena_str(arena, hearth_buf_view(from));
-    hearth_buf_release(from);
-    return text;
-}
-
-struct hearth_str hearth_service_public_id(struct hearth_str service, struct hearth_arena *arena)
-{
-    assert(arena != NULL);
-
-    struct hearth_buf buf;
-    hearth_buf_init(&buf, 0);
-    append_service(&buf, service);
-    return take_text(&buf, arena);
-}
-
-struct hearth_str hearth_instance_public_id(struct hearth_str service, struct hearth_str instance,
-                                            struct hearth_arena *arena)
-{
-    assert(arena != NULL);
-
-    struct hearth_buf buf;
-    hearth_buf_init(&buf, 0);
-    append_instance(&buf, service, instance);
-    return take_text(&buf, arena);
-}
-
 /* Hash the text and release it. False if the text is incomplete, because memory was refused. */
 static bool hash_text(struct hearth_buf *text, struct hearth_entity_hash *ret)
 {

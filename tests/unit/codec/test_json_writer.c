@@ -89,12 +89,9 @@ static void writes_64_bit_integers_both_ways(void **state)
     hearth_json_i64(&g_json, INT64_MIN);
     hearth_json_i64_string(&g_json, INT64_MIN);
     hearth_json_i64_string(&g_json, INT64_MAX);
-    hearth_json_u64_string(&g_json, UINT64_MAX);
-    hearth_json_u64_string(&g_json, 0);
     hearth_json_array_end(&g_json);
     assert_string_equal(written(),
-                        "[-9223372036854775808,\"-9223372036854775808\",\"9223372036854775807\","
-                        "\"18446744073709551615\",\"0\"]");
+                        "[-9223372036854775808,\"-9223372036854775808\",\"9223372036854775807\"]");
 }
 
 static const char *text_of(struct hearth_str value)

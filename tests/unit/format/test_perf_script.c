@@ -128,7 +128,6 @@ static void reads_a_clock_recording_with_call_graphs(void **state)
     assert_string(&d.p, d.p.period_type.type, "cpu");
     assert_string(&d.p, d.p.period_type.unit, "nanoseconds");
     assert_int_equal(d.p.duration_ns, 30302000);
-    assert_true(d.notes.first_seconds > 2947.1102 && d.notes.last_seconds < 2947.1406);
     assert_int_equal(d.p.n_mappings, 2);
     assert_string(&d.p, d.p.mappings[0].filename, "/opt/busy loop (x86)");
     assert_string(&d.p, d.p.mappings[1].filename, "/usr/lib/x86_64-linux-gnu/libc.so.6");
@@ -223,7 +222,6 @@ static void headers_without_time_cpu_or_period_are_read(void **state)
     assert_type(&d.p, 1, "cycles", "count");
     assert_int_equal(total(&d.p, 1), 500);
     assert_int_equal(d.p.duration_ns, 0);
-    assert_true(d.notes.first_seconds == 0.0 && d.notes.last_seconds == 0.0);
     hearth_arena_release(&d.arena);
 }
 

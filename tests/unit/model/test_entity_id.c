@@ -17,18 +17,6 @@ static void expect_process(const char *service, const char *instance, const char
     assert_string_equal(hash.text, id);
 }
 
-static void ids_of_services_and_instances_are_their_names_in_base64(void **state)
-{
-    (void)state;
-    struct hearth_arena arena;
-    hearth_arena_init(&arena, 0);
-    assert_string_equal(hearth_service_public_id(HEARTH_STR("sqrt"), &arena).p, "c3FydA==.1");
-    assert_string_equal(
-        hearth_instance_public_id(HEARTH_STR("service"), HEARTH_STR("test-instance"), &arena).p,
-        "c2VydmljZQ==.1_dGVzdC1pbnN0YW5jZQ==");
-    hearth_arena_release(&arena);
-}
-
 static void ids_of_processes_are_hashes_of_name_and_instance(void **state)
 {
     (void)state;
@@ -57,40 +45,20 @@ static void ids_of_schedules_are_hashes_of_task_process_and_start(void **state)
 static void blank_names_are_replaced(void **state)
 {
     (void)state;
-    struct hearth_arena arena;
-    hearth_arena_init(&arena, 0);
-    assert_string_equal(hearth_service_public_id(HEARTH_STR(""), &arena).p, "X2JsYW5r.1");
-    assert_string_equal(hearth_service_public_id(HEARTH_STR(" \t"), &arena).p, "X2JsYW5r.1");
-    assert_string_equal(hearth_instance_public_id(HEARTH_STR("sqrt"), HEARTH_STR(""), &arena).p,
-                        "c3FydA==.1_X2JsYW5r");
     struct hearth_entity_hash blank, named;
     assert_true(
         hearth_process_public_id(HEARTH_STR("s"), HEARTH_STR("i"), HEARTH_STR(" "), &blank));
     assert_true(
         hearth_process_public_id(HEARTH_STR("s"), HEARTH_STR("i"), HEARTH_STR("_blank"), &named));
     assert_string_equal(blank.text, named.text);
-    hearth_arena_release(&arena);
-}
-
-static void refused_memory_gives_no_text(void **state)
-{
-    (void)state;
-    struct hearth_arena arena;
-    hearth_arena_init(&arena, 16);
-    char long_name[64];
-    memset(long_name, 'a', sizeof long_name);
-    assert_null(hearth_service_public_id(hearth_str_n(long_name, sizeof long_name), &arena).p);
-    hearth_arena_release(&arena);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_of_services_and_instances_are_their_names_in_base64),
         cmocka_unit_test(ids_of_processes_are_hashes_of_name_and_instance),
         cmocka_unit_test(ids_of_schedules_are_hashes_of_task_process_and_start),
         cmocka_unit_test(blank_names_are_replaced),
-        cmocka_unit_test(refused_memory_gives_no_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
