@@ -186,7 +186,6 @@ struct cli {
     const char *pid, *duration, *profiler, *pprof_url; /* options of record */
     char **program;        /* words after "--", ends with NULL; NULL: none */
     const char *uploading; /* path of the file that is being sent */
-    const char *waits_for; /* reason of the server why it is not acknowledged; NULL: unknown */
     struct cli_agent agent;
     struct cli_trace trace;
     struct cli_access access;
@@ -516,8 +515,6 @@ HEARTH_MUST_CHECK enum hearth_status cli_run_screen(struct cli *cli,
                                                     const struct hearth_flamegraph *graph,
                                                     const struct flame_facts *facts,
                                                     struct hearth_str unit, struct hearth_buf *out);
-/* What flame graphs look like on this terminal: colours, locale, --min-percent. */
-void cli_flame_ink(const struct cli *cli, struct hearth_str unit, struct flame_ink *ret);
 /* Appends a table of functions or, by `kind`, of lines, files, .. */
 HEARTH_MUST_CHECK enum hearth_status cli_draw_top(struct cli *cli,
                                                   const Hearth__V1__TopResponse *answer,

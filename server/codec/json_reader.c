@@ -283,7 +283,8 @@ struct hearth_str hearth_json_reader_text(struct hearth_json_reader *r, struct h
 
 /* ---- numbers ---- */
 
-struct hearth_str hearth_json_reader_number(struct hearth_json_reader *r)
+/* A number as it is written. */
+static struct hearth_str read_number_text(struct hearth_json_reader *r)
 {
     if (hearth_json_reader_peek(r) != '0') {
         if (!hearth_json_reader_failed(r)) {
@@ -337,7 +338,7 @@ int64_t hearth_json_reader_scaled(struct hearth_json_reader *r, int64_t factor)
         return value;
     }
 
-    struct hearth_str text = hearth_json_reader_number(r);
+    struct hearth_str text = read_number_text(r);
     if (hearth_json_reader_failed(r)) {
         return 0;
     }
@@ -358,7 +359,7 @@ int64_t hearth_json_reader_i64(struct hearth_json_reader *r)
         return value;
     }
 
-    struct hearth_str text = hearth_json_reader_number(r);
+    struct hearth_str text = read_number_text(r);
     if (hearth_json_reader_failed(r)) {
         return 0;
     }
@@ -401,7 +402,7 @@ static void begin_any_value(struct hearth_json_reader *r)
         (void)take_quoted(r, "a string");
         break;
     case '0':
-        (void)hearth_json_reader_number(r);
+        (void)read_number_text(r);
         break;
     case 'b':
     case 'n':

@@ -285,7 +285,8 @@ static bool sends_own_traces(const struct hearth_front_options *options)
     return options->own_traces.url != NULL && options->own_traces.url[0] != '\0';
 }
 
-enum hearth_status hearth_front_check_options(const struct hearth_front_options *options,
+/* INVALID_ARGUMENT for options that no front could start with. */
+static enum hearth_status check_front_options(const struct hearth_front_options *options,
                                               struct hearth_err *err)
 {
     const struct {
@@ -396,7 +397,7 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
                                       hearth_front_ready_fn *ready, void *ready_context,
                                       struct hearth_front **ret_front, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_front_check_options(options, err));
+    HEARTH_TRY(check_front_options(options, err));
     struct hearth_front *front = hearth_mem_zalloc(sizeof *front);
     if (front == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the front");
@@ -473,7 +474,7 @@ enum hearth_status hearth_front_check_reload(const struct hearth_front *front,
                                              const struct hearth_front_options *options,
                                              struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_front_check_options(options, err));
+    HEARTH_TRY(check_front_options(options, err));
     if (front->oidc == NULL || hearth_oidc_check_options(&options->oidc, err) == HEARTH_OK) {
         return HEARTH_OK;
     }

@@ -216,8 +216,8 @@ enum hearth_status hearth_label_index_names(const struct hearth_label_index *ind
 
 /* ---- values ---- */
 
-struct index_wanted hearth_index_look_up(const struct hearth_label_index *index,
-                                         struct hearth_str name)
+static struct index_wanted look_up_label_name(const struct hearth_label_index *index,
+                                              struct hearth_str name)
 {
     struct index_wanted wanted = {
         .text = name, .derived = hearth_index_derived_of(name), .name = ORD_NONE, .n_values = 1};
@@ -260,7 +260,7 @@ enum hearth_status hearth_index_look_up_all(const struct hearth_label_index *ind
         if (copy.p == NULL) {
             return HEARTH_FAIL_ARENA(err, arena);
         }
-        wanted[i] = hearth_index_look_up(index, copy);
+        wanted[i] = look_up_label_name(index, copy);
     }
 
     /* Without repetitions. */
@@ -370,7 +370,7 @@ enum hearth_status hearth_label_index_values(const struct hearth_label_index *in
     struct index_query query;
 
     HEARTH_TRY(hearth_index_query_init(&query, index, filter, arena, err));
-    struct values_answer answer = {.query = &query, .wanted = hearth_index_look_up(index, name)};
+    struct values_answer answer = {.query = &query, .wanted = look_up_label_name(index, name)};
     size_t n = 0, n_values = answer.wanted.n_values;
     answer.seen = hearth_arena_zalloc(arena, n_values);
     if (answer.seen == NULL) {

@@ -290,8 +290,6 @@ struct index_wanted {
     size_t n_values;      /* ordinals of its values are below this; 0 means absent */
 };
 
-struct index_wanted hearth_index_look_up(const struct hearth_label_index *index,
-                                         struct hearth_str name);
 /* The distinct names of a request, sorted by text. Texts are copied to arena. NO_MEMORY. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_index_look_up_all(const struct hearth_label_index *index,

@@ -29,7 +29,8 @@ static enum hearth_status read_flame_answer(struct cli *cli, const Querier__V1__
 
 /* ---- the picture ---- */
 
-void cli_flame_ink(const struct cli *cli, struct hearth_str unit, struct flame_ink *ret)
+/* What flame graphs look like on this terminal: colours, locale, --min-percent. */
+static void choose_flame_ink(const struct cli *cli, struct hearth_str unit, struct flame_ink *ret)
 {
     *ret = (struct flame_ink){
         .colors =
@@ -49,7 +50,7 @@ static enum hearth_status paint_picture(struct cli *cli, const struct hearth_fla
 
     HEARTH_TRY(flame_tree_read(graph, &tree, &cli->err));
     enum hearth_status status = flame_names_init(&names, graph, &cli->err);
-    cli_flame_ink(cli, unit, &ink);
+    choose_flame_ink(cli, unit, &ink);
     ink.total = tree.n > 0 ? tree.total[0] : 0;
 
     /* The first level without a box ends the picture: deeper ones are no wider. */
@@ -168,7 +169,7 @@ enum hearth_status cli_run_screen(struct cli *cli, const struct hearth_flamegrap
     if (screen == NULL) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
-    cli_flame_ink(cli, unit, &ink);
+    choose_flame_ink(cli, unit, &ink);
     HEARTH_TRY(flame_screen_init(screen, graph, facts, &ink, &cli->err));
     enum hearth_status status = flame_terminal_run(screen, &cli->err);
     if (screen->copied != NULL) {

@@ -70,8 +70,6 @@ bool hearth_json_reader_is_in_object(const struct hearth_json_reader *r);
 
 /* A string; in the arena if it has escapes. Half a surrogate pair and \u0000 become U+FFFD. */
 struct hearth_str hearth_json_reader_text(struct hearth_json_reader *r, struct hearth_arena *arena);
-/* A number as it is written. */
-struct hearth_str hearth_json_reader_number(struct hearth_json_reader *r);
 /* A number, of any form that has no fraction ("1e3", "2.0"), within 64 bits. */
 int64_t hearth_json_reader_i64(struct hearth_json_reader *r);
 /*

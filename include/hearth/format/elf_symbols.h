@@ -20,9 +20,6 @@
 
 struct hearth_elf_symbols;
 
-/* True if bytes begin like an ELF file. */
-bool hearth_elf_recognise(struct hearth_str bytes);
-
 /*
  * Returns OK, also for a file without symbols; INVALID_ARGUMENT for a damaged file or one of an
  * unsupported kind; RESOURCE_EXHAUSTED for too many symbols; NO_MEMORY.

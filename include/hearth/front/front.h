@@ -225,11 +225,10 @@ const char *hearth_front_address(const struct hearth_front *front, size_t i);
 int64_t hearth_front_progress_ns(const struct hearth_front *front);
 /* True if the i-th bound address uses TLS. */
 bool hearth_front_is_tls(const struct hearth_front *front, size_t i);
-/* INVALID_ARGUMENT for options that no front could start with. */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_front_check_options(const struct hearth_front_options *options,
-                                              struct hearth_err *err);
-/* The same for options that _reload will get: the ways to authenticate stay as at the start. */
+/*
+ * INVALID_ARGUMENT for options that no front could start with. _reload gets them afterwards; the
+ * ways to authenticate stay as at the start.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_front_check_reload(const struct hearth_front *front,
                                              const struct hearth_front_options *options,

@@ -4,14 +4,28 @@
  * The number in the id says the minute and the lower bits of the service, so that the totals of a
  * minute of few services are read; the rows with the id are kept.
  */
-#include "listed/listed_one.h"
-
 #include "hearth/store/store_originals.h"
 
 #include "common/shown.h"
+#include "listed/listed_scan.h"
 
 #include <assert.h>
 #include <stdlib.h>
+
+/* A value column of a stored row of the upload. */
+struct one_value {
+    uint32_t hit; /* of scan.selection, which has all columns of each series */
+    int64_t ts_ns, duration_ns, total;
+};
+
+struct listed_one {
+    struct hearth_query query; /* its range holds all rows */
+    struct listed_scan scan;   /* its query and selection are set */
+    struct hearth_profile_id id;
+    struct hearth_buf values; /* struct one_value */
+    struct one_value *v;      /* [n], by hit and time */
+    size_t n;
+};
 
 static enum hearth_status fail_not_listed(struct hearth_profile_id id, struct hearth_err *err)
 {
@@ -117,7 +131,11 @@ static int compare_one_values(const void *left, const void *right)
     return (a->ts_ns > b->ts_ns) - (a->ts_ns < b->ts_ns);
 }
 
-enum hearth_status hearth_listed_one_read(struct listed_one *one, const struct hearth_call *call,
+/*
+ * Reads the totals of the rows of an upload, at least one. Release it in any case. Errors:
+ * NOT_FOUND.
+ */
+static enum hearth_status read_listed_one(struct listed_one *one, const struct hearth_call *call,
                                           struct hearth_profile_id id, struct hearth_err *err)
 {
     assert(one != NULL && call != NULL);
@@ -159,14 +177,15 @@ enum hearth_status hearth_listed_one_read(struct listed_one *one, const struct h
     return HEARTH_OK;
 }
 
-void hearth_listed_one_release(struct listed_one *one)
+static void release_listed_one(struct listed_one *one)
 {
     hearth_buf_release(&one->values);
 }
 
-enum hearth_status hearth_listed_one_selector(const struct listed_one *one,
-                                              struct hearth_str service, struct hearth_str *ret,
-                                              struct hearth_err *err)
+/* The text of a selector for the upload's service, in the call's arena. */
+static enum hearth_status format_service_selector(const struct listed_one *one,
+                                                  struct hearth_str service, struct hearth_str *ret,
+                                                  struct hearth_err *err)
 {
     struct hearth_arena *arena = one->query.call.arena;
     struct hearth_selector selector;
@@ -328,9 +347,9 @@ static enum hearth_status shows_whole_upload(const struct hearth_call *call,
     }
 
     unnarrowed.view = NULL;
-    enum hearth_status status = hearth_listed_one_read(&one, &unnarrowed, id, err);
+    enum hearth_status status = read_listed_one(&one, &unnarrowed, id, err);
     status = status == HEARTH_OK ? fill_detail(&one, &detail, err) : status;
-    hearth_listed_one_release(&one);
+    release_listed_one(&one);
     HEARTH_TRY(status);
 
     bool same = detail.n_series == visible->n_series;
@@ -383,12 +402,12 @@ enum hearth_status hearth_listed_find(const struct hearth_call *call, struct hea
 
     struct listed_one one;
     struct hearth_listed_detail detail;
-    enum hearth_status status = hearth_listed_one_read(&one, call, id, err);
+    enum hearth_status status = read_listed_one(&one, call, id, err);
     status = status == HEARTH_OK ? fill_detail(&one, &detail, err) : status;
     if (status == HEARTH_OK) {
-        status = hearth_listed_one_selector(&one, detail.upload.service, &detail.selector, err);
+        status = format_service_selector(&one, detail.upload.service, &detail.selector, err);
     }
-    hearth_listed_one_release(&one);
+    release_listed_one(&one);
     HEARTH_TRY(status);
 
     /* A file holds all series of its upload, so a part of them does not show it. */

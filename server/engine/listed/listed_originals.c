@@ -5,7 +5,7 @@
  */
 #include "hearth/store/store_originals.h"
 
-#include "listed/listed_one.h"
+#include "listed/listed_scan.h"
 
 #include <assert.h>
 

@@ -7,7 +7,7 @@
 #include "hearth/format/pprof.h"
 #include "hearth/format/profile_builder.h"
 
-#include "listed/listed_one.h"
+#include "listed/listed_scan.h"
 
 #include <assert.h>
 

@@ -41,8 +41,11 @@ static bool split_address_port(struct hearth_str text, struct hearth_str *ret_ip
     return true;
 }
 
-enum hearth_status hearth_address_normal(struct hearth_str text, struct hearth_arena *arena,
-                                         struct hearth_str *ret, struct hearth_err *err)
+/*
+ * Bring an address into one form: "ip", "ip:port" or "[ip]:port" (IPv6). INVALID_ARGUMENT names it.
+ */
+static enum hearth_status normalize_address(struct hearth_str text, struct hearth_arena *arena,
+                                            struct hearth_str *ret, struct hearth_err *err)
 {
     struct hearth_str ip, port;
     int64_t number = 0;
@@ -114,8 +117,8 @@ static enum hearth_status add_configured_name(struct hearth_network *network, co
 
     struct hearth_network_address *to = &network->configured[network->n_configured];
     to->is_configured = true;
-    HEARTH_TRY(hearth_address_normal(hearth_str_trim(hearth_str_n(text, equals)), &network->arena,
-                                     &to->address, err));
+    HEARTH_TRY(normalize_address(hearth_str_trim(hearth_str_n(text, equals)), &network->arena,
+                                 &to->address, err));
     to->name = hearth_arena_str(
         &network->arena, hearth_str_trim(hearth_str_n(text + equals + 1, item.n - equals - 1)));
     HEARTH_TRY(check_address_name(to->name, err));
@@ -240,8 +243,7 @@ enum hearth_status hearth_network_names(const struct hearth_call *call,
     for (size_t i = 0; i < n; i++) {
         struct hearth_err ignored;
         struct hearth_str port;
-        if (hearth_address_normal(addresses[i], call->arena, &forms[2 * i], &ignored) !=
-            HEARTH_OK) {
+        if (normalize_address(addresses[i], call->arena, &forms[2 * i], &ignored) != HEARTH_OK) {
             forms[2 * i] = addresses[i];
         }
         (void)split_address_port(forms[2 * i], &forms[2 * i + 1], &port);
@@ -327,8 +329,8 @@ enum hearth_status hearth_network_addresses_set(const struct hearth_call *call,
     /* Check the names, and bring the addresses into one form. */
     for (size_t i = 0; i < n; i++) {
         normal[i].name = hearth_str_trim(names[i].name);
-        HEARTH_TRY(hearth_address_normal(hearth_str_trim(names[i].address), call->arena,
-                                         &normal[i].address, err));
+        HEARTH_TRY(normalize_address(hearth_str_trim(names[i].address), call->arena,
+                                     &normal[i].address, err));
         if (normal[i].name.n > 0) {
             HEARTH_TRY(check_address_name(normal[i].name, err));
         }

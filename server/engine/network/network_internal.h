@@ -38,13 +38,6 @@ struct hearth_network {
 
 void hearth_network_free(struct hearth_network *network); /* NULL-safe */
 
-/*
- * Bring an address into one form: "ip", "ip:port" or "[ip]:port" (IPv6). INVALID_ARGUMENT names it.
- */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_address_normal(struct hearth_str text, struct hearth_arena *arena,
-                                         struct hearth_str *ret, struct hearth_err *err);
-
 /* Look up the names of n addresses; ret_names[i] is the name of addresses[i], or empty. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_names(const struct hearth_call *call,

@@ -130,10 +130,14 @@ enum hearth_status hearth_stored_groups_read(const struct hearth_query *query,
     return n == 0 ? HEARTH_OK : unpack_stored_groups(query, groups, n, max, ret, err);
 }
 
-enum hearth_status hearth_stored_groups_of_spans(const struct hearth_query *query,
-                                                 const uint64_t *span_ids, size_t n,
-                                                 struct hearth_stored_groups *ret,
-                                                 struct hearth_err *err)
+/*
+ * Read the groups that the span index names for the spans. A span may have no group, and a group
+ * may contain none of the spans.
+ */
+static enum hearth_status read_groups_of_spans(const struct hearth_query *query,
+                                               const uint64_t *span_ids, size_t n,
+                                               struct hearth_stored_groups *ret,
+                                               struct hearth_err *err)
 {
     struct hearth_limits limits;
 
@@ -326,7 +330,7 @@ static enum hearth_status read_row_groups(const struct hearth_query *query, bool
         ids[i] = find_row_id(&rows[i], of_roots);
     }
 
-    return hearth_stored_groups_of_spans(query, ids, n, ret, err);
+    return read_groups_of_spans(query, ids, n, ret, err);
 }
 
 enum hearth_status hearth_stored_spans_of_rows(const struct hearth_query *query, bool of_roots,
@@ -524,7 +528,7 @@ enum hearth_status hearth_stored_family(const struct hearth_query *query, const 
     assert(query != NULL && ret != NULL);
 
     /* Read the traces of the spans. */
-    HEARTH_TRY(hearth_stored_groups_of_spans(query, span_ids, n, &own, err));
+    HEARTH_TRY(read_groups_of_spans(query, span_ids, n, &own, err));
     HEARTH_TRY(read_trace_groups(query, &own, &traces, err));
     struct parent_link *links = make_parent_links(&traces, arena, &n_links);
 

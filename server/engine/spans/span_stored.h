@@ -36,16 +36,6 @@ enum hearth_status hearth_stored_groups_read(const struct hearth_query *query,
                                              struct hearth_stored_groups *ret,
                                              struct hearth_err *err);
 
-/*
- * Read the groups that the span index names for the spans. A span may have no group, and a group
- * may contain none of the spans.
- */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_stored_groups_of_spans(const struct hearth_query *query,
-                                                 const uint64_t *span_ids, size_t n,
-                                                 struct hearth_stored_groups *ret,
-                                                 struct hearth_err *err);
-
 /* The texts under which a trace with the given id may be stored. In arena. */
 #define HEARTH_TRACE_TEXTS (HEARTH_TRACE_ID_MEANINGS + 1)
 HEARTH_MUST_CHECK

@@ -131,9 +131,13 @@ refill_rate_slot(const struct hearth_query_engine *engine,
     return slot;
 }
 
-size_t hearth_rate_some(struct hearth_query_engine *engine,
-                        struct hearth_segment_rate slots[HEARTH_RATE_SLOTS],
-                        struct hearth_str tenant, int64_t rate, size_t n)
+/*
+ * The number of n items that the tenant may have now, at `rate` per second; a rate of 0 allows all.
+ * slots belong to the engine.
+ */
+static size_t allow_some_items(struct hearth_query_engine *engine,
+                               struct hearth_segment_rate slots[HEARTH_RATE_SLOTS],
+                               struct hearth_str tenant, int64_t rate, size_t n)
 {
     if (rate <= 0) {
         return n;
@@ -453,7 +457,7 @@ static void log_untimely_segment(const struct hearth_call *call,
                                  const struct hearth_segment *segment, int64_t start_ns)
 {
     if (segment->is_raw || segment->instance.n == 0 ||
-        hearth_rate_some(call->engine, call->engine->refusal_rates, segment->instance, 1, 1) == 0) {
+        allow_some_items(call->engine, call->engine->refusal_rates, segment->instance, 1, 1) == 0) {
         return;
     }
 
@@ -550,7 +554,7 @@ enum hearth_status hearth_traces_take_segments(const struct hearth_call *call,
     /* Apply the rate limit. */
     struct hearth_limits limits;
     hearth_call_limits(call, &limits);
-    size_t n_allowed = hearth_rate_some(call->engine, call->engine->segment_rates, call->tenant,
+    size_t n_allowed = allow_some_items(call->engine, call->engine->segment_rates, call->tenant,
                                         limits.max_segment_rate, n);
     count_dropped_segments("rate", n - n_allowed);
     if (n_allowed == 0) {

@@ -32,13 +32,6 @@ enum hearth_status hearth_taken_submit(const struct hearth_call *call, struct he
                                        struct hearth_traces_waiter *waiter, struct hearth_err *err);
 
 /*
- * The number of n items that the tenant may have now, at `rate` per second; a rate of 0 allows all.
- * slots belong to the engine.
- */
-size_t hearth_rate_some(struct hearth_query_engine *engine,
-                        struct hearth_segment_rate slots[HEARTH_RATE_SLOTS],
-                        struct hearth_str tenant, int64_t rate, size_t n);
-/*
  * Whether the tenant may have all n items now. After an idle second, more than a second's worth is
  * allowed once, and then paid off.
  */

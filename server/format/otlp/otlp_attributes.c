@@ -126,8 +126,9 @@ static enum hearth_status read_flat_value(struct otlp_scan *s, struct pprof_curs
     return c.why == NULL ? HEARTH_OK : hearth_otlp_damaged(s, "the value of an attribute", c);
 }
 
-enum hearth_status hearth_otlp_read_value(struct otlp_scan *s, struct pprof_cursor c,
-                                          struct otlp_value *ret)
+/* Reads an AnyValue. INVALID_ARGUMENT for damage and an index beyond the strings. */
+static enum hearth_status read_any_value(struct otlp_scan *s, struct pprof_cursor c,
+                                         struct otlp_value *ret)
 {
     struct pprof_cursor array = {0}, element = {0}, ignored = {0};
     uint64_t tag;
@@ -167,7 +168,7 @@ enum hearth_status hearth_otlp_read_attribute(struct otlp_scan *s, struct pprof_
         if (!is_indexed && tag == PPROF_LEN(1) && pprof_payload(&c, &payload)) {
             ret->key = otlp_view(payload);
         } else if (tag == PPROF_LEN(2) && pprof_payload(&c, &payload)) {
-            HEARTH_TRY(hearth_otlp_read_value(s, payload, &ret->value));
+            HEARTH_TRY(read_any_value(s, payload, &ret->value));
         } else if (tag == PPROF_INT(key_index) && pprof_int(&c, &idx)) {
             HEARTH_TRY(find_string(s, idx, &indexed));
         } else if (c.why == NULL) { /* the unit of an indexed attribute, too */

@@ -258,9 +258,6 @@ typedef enum hearth_status otlp_read_entry_fn(struct otlp_scan *s, struct pprof_
                                               uint32_t i);
 otlp_read_entry_fn hearth_otlp_read_mapping, hearth_otlp_read_function, hearth_otlp_read_location;
 
-/* Reads an AnyValue. INVALID_ARGUMENT for damage and an index beyond the strings. */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_otlp_read_value(struct otlp_scan *s, struct pprof_cursor c, struct otlp_value *ret);
 /* Reads a KeyValue, or a KeyValueAndUnit if is_indexed. */
 HEARTH_MUST_CHECK enum hearth_status hearth_otlp_read_attribute(struct otlp_scan *s,
                                                                 struct pprof_cursor c,

@@ -63,7 +63,8 @@ struct elf_reader {
     uint16_t segment_bytes, n_segments, section_bytes, n_sections;
 };
 
-bool hearth_elf_recognise(struct hearth_str bytes)
+/* True if bytes begin like an ELF file. */
+static bool has_elf_magic(struct hearth_str bytes)
 {
     return hearth_str_starts(bytes, HEARTH_STR("\177ELF"));
 }
@@ -104,7 +105,7 @@ static enum hearth_status read_elf_header(struct elf_reader *r, struct hearth_er
     struct perf_cursor c = elf_cursor_at(r, 4);
     uint64_t class = perf_number(&c, 1), data = perf_number(&c, 1);
 
-    if (!hearth_elf_recognise(r->bytes) || (class != CLASS_32 && class != CLASS_64)) {
+    if (!has_elf_magic(r->bytes) || (class != CLASS_32 && class != CLASS_64)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "it is no ELF file");
     }
     if (data != LITTLE_ENDIAN_DATA) {

@@ -279,7 +279,8 @@ size_t hearth_grpc_working(const struct hearth_grpc *grpc)
     return (size_t)atomic_load(&grpc->n_working);
 }
 
-bool hearth_grpc_has_stopped(struct hearth_grpc *grpc, int64_t wait_ns)
+/* Waits at most wait_ns; true if all calls have ended. */
+static bool wait_for_end_of_calls(struct hearth_grpc *grpc, int64_t wait_ns)
 {
     int64_t until = hearth_clock_mono_ns() + wait_ns;
 
@@ -308,7 +309,7 @@ void hearth_grpc_free(struct hearth_grpc *grpc)
     hearth_grpc_begin_stop(grpc);
     hearth_grpc_shut(grpc, NULL);
     if (grpc->n_threads > 0) {
-        while (!hearth_grpc_has_stopped(grpc, HEARTH_NS_PER_SEC)) {
+        while (!wait_for_end_of_calls(grpc, HEARTH_NS_PER_SEC)) {
         }
     }
 

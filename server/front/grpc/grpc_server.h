@@ -32,8 +32,6 @@ size_t hearth_grpc_working(const struct hearth_grpc *grpc);
 /* Ends the connections of `peers`, if not NULL, then shuts the core down. After
  * hearth_grpc_begin_stop. */
 void hearth_grpc_shut(struct hearth_grpc *grpc, struct hearth_peers *peers);
-/* Waits at most wait_ns; true if all calls have ended. After hearth_grpc_shut. */
-bool hearth_grpc_has_stopped(struct hearth_grpc *grpc, int64_t wait_ns);
 /* Cancels all calls of the core. */
 void hearth_grpc_cancel_calls(struct hearth_grpc *grpc);
 /* Shuts down, waits until all calls have ended, and frees. NULL-safe. */

@@ -58,7 +58,8 @@ void hearth_peers_free(struct hearth_peers *peers)
     hearth_mem_free(peers);
 }
 
-uint64_t hearth_peers_cookie(int fd)
+/* The kernel's cookie of a socket; 0 if the descriptor is not a socket. */
+static uint64_t read_socket_cookie(int fd)
 {
     uint64_t cookie = 0;
     socklen_t n = sizeof cookie;
@@ -172,7 +173,7 @@ void hearth_peers_add(struct hearth_peers *peers, int fd, const struct hearth_or
     /* If the number has an entry, its connection has gone: the kernel has reused the number. */
     hearth_peers_remove(peers, fd);
     struct peer *peer = &peers->by_fd[fd];
-    peer->cookie = hearth_peers_cookie(fd);
+    peer->cookie = read_socket_cookie(fd);
     peer->is_grpc = false;
     set_address(peer, origin);
     set_tls_side(peers, peer, origin->tls); /* after the generation: see the certificate */
@@ -190,7 +191,7 @@ void hearth_peers_sweep(struct hearth_peers *peers)
 {
     for (size_t i = 0; i < peers->n;) {
         int fd = (int)peers->fds[i];
-        if (hearth_peers_cookie(fd) == peers->by_fd[fd].cookie) {
+        if (read_socket_cookie(fd) == peers->by_fd[fd].cookie) {
             i++;
         } else {
             hearth_peers_remove(peers, fd); /* the last one is at i now */
@@ -279,7 +280,7 @@ bool hearth_peers_measure(const struct hearth_peers *peers, int fd,
             .bytes = atomic_load_explicit(&side->bytes, memory_order_relaxed),
             .segments = atomic_load_explicit(&side->records, memory_order_relaxed),
         };
-        return hearth_peers_cookie(fd) != 0;
+        return read_socket_cookie(fd) != 0;
     }
 
     bool is_open = getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0;
@@ -323,7 +324,7 @@ static void measure_unread(struct hearth_peers *peers, int fd, int64_t now_mono_
 bool hearth_peers_cut(struct hearth_peers *peers, int fd)
 {
     struct peer *peer = &peers->by_fd[fd];
-    bool is_same = hearth_peers_cookie(fd) == peer->cookie;
+    bool is_same = read_socket_cookie(fd) == peer->cookie;
 
     if (is_same && peer->tls != NULL) { /* the relay resets the client's connection */
         atomic_store_explicit(&peer->tls->is_cut, true, memory_order_release);
@@ -348,7 +349,7 @@ void hearth_peers_end_grpc(struct hearth_peers *peers)
     for (size_t i = 0; i < peers->n; i++) {
         int fd = (int)peers->fds[i];
         const struct peer *peer = &peers->by_fd[fd];
-        if (peer->is_grpc && hearth_peers_cookie(fd) == peer->cookie) {
+        if (peer->is_grpc && read_socket_cookie(fd) == peer->cookie) {
             (void)shutdown(fd, SHUT_WR);
         }
     }

@@ -57,8 +57,6 @@ struct hearth_peers {
     struct peer by_fd[];
 };
 
-/* The kernel's cookie of a socket; 0 if the descriptor is not a socket. */
-uint64_t hearth_peers_cookie(int fd);
 /* What a client has sent so far. */
 struct hearth_traffic {
     uint64_t bytes;

@@ -24,7 +24,8 @@ static struct hearth_trace_id make_id(void)
     return (struct hearth_trace_id){.hi = hash.hi, .lo = hash.lo | 1};
 }
 
-uint64_t hearth_request_ids_new_span(void)
+/* A random number that is not 0. Safe. */
+static uint64_t make_span_id(void)
 {
     return make_id().lo;
 }
@@ -119,7 +120,7 @@ bool hearth_request_ids_begin_span(struct hearth_request_ids *ids, int64_t one_i
     }
 
     if (ids->is_sampled) {
-        ids->span = hearth_request_ids_new_span();
+        ids->span = make_span_id();
     }
 
     return ids->is_sampled;

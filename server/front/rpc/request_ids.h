@@ -37,7 +37,4 @@ void hearth_request_ids_take_traceparent(struct hearth_request_ids *ids, struct 
  */
 bool hearth_request_ids_begin_span(struct hearth_request_ids *ids, int64_t one_in);
 
-/* A random number that is not 0. Safe. */
-uint64_t hearth_request_ids_new_span(void);
-
 #endif

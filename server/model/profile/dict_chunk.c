@@ -131,7 +131,8 @@ size_t hearth_dict_put_line(uint8_t *out, const struct hearth_line *line)
     return n + hearth_varint_write(out + n, hearth_zigzag(line->line));
 }
 
-bool hearth_dict_get_u32(const uint8_t **at, const uint8_t *end, uint32_t *ret)
+/* A number below UINT32_MAX. */
+static bool read_dict_u32(const uint8_t **at, const uint8_t *end, uint32_t *ret)
 {
     assert(*at <= end);
 
@@ -143,7 +144,8 @@ bool hearth_dict_get_u32(const uint8_t **at, const uint8_t *end, uint32_t *ret)
     return true;
 }
 
-bool hearth_dict_get_index(const uint8_t **at, const uint8_t *end, uint32_t *ret)
+/* A number below UINT32_MAX stored as itself plus one; 0 is HEARTH_NO_INDEX. */
+static bool read_dict_index(const uint8_t **at, const uint8_t *end, uint32_t *ret)
 {
     assert(*at <= end);
 
@@ -160,7 +162,7 @@ bool hearth_dict_get_mapping(const uint8_t **at, const uint8_t *end, struct hear
     struct hearth_mapping m = {0};
 
     /* Names and flags. */
-    if (!hearth_dict_get_u32(at, end, &m.filename) || !hearth_dict_get_u32(at, end, &m.build_id) ||
+    if (!read_dict_u32(at, end, &m.filename) || !read_dict_u32(at, end, &m.build_id) ||
         *at == end) {
         return false;
     }
@@ -191,10 +193,8 @@ bool hearth_dict_get_function(const uint8_t **at, const uint8_t *end, struct hea
 {
     uint64_t start_line;
 
-    if (!hearth_dict_get_u32(at, end, &ret->name) ||
-        !hearth_dict_get_u32(at, end, &ret->system_name) ||
-        !hearth_dict_get_u32(at, end, &ret->filename) ||
-        !hearth_varint_read(at, end, &start_line)) {
+    if (!read_dict_u32(at, end, &ret->name) || !read_dict_u32(at, end, &ret->system_name) ||
+        !read_dict_u32(at, end, &ret->filename) || !hearth_varint_read(at, end, &start_line)) {
         return false;
     }
 
@@ -208,7 +208,7 @@ bool hearth_dict_get_location(const uint8_t **at, const uint8_t *end, struct hea
     struct hearth_location l = {0};
     uint64_t lines;
 
-    if (!hearth_dict_get_index(at, end, &l.mapping) || !hearth_varint_read(at, end, &lines)) {
+    if (!read_dict_index(at, end, &l.mapping) || !hearth_varint_read(at, end, &lines)) {
         return false;
     }
 
@@ -231,7 +231,7 @@ bool hearth_dict_get_location(const uint8_t **at, const uint8_t *end, struct hea
 bool hearth_dict_get_line(const uint8_t **at, const uint8_t *end, struct hearth_line *ret)
 {
     uint64_t line;
-    if (!hearth_dict_get_index(at, end, &ret->function) || !hearth_varint_read(at, end, &line)) {
+    if (!read_dict_index(at, end, &ret->function) || !hearth_varint_read(at, end, &line)) {
         return false;
     }
     ret->line = hearth_unzigzag(line);
@@ -258,8 +258,7 @@ enum hearth_status hearth_dict_get_head(struct hearth_str chunk, struct hearth_d
     uint64_t total = 0;
     for (int t = 0; t < HEARTH_DICT_N_TABLES; t++) {
         uint64_t n_bytes;
-        if (!hearth_dict_get_u32(&at, end, &head.start[t]) ||
-            !hearth_dict_get_u32(&at, end, &head.count[t]) ||
+        if (!read_dict_u32(&at, end, &head.start[t]) || !read_dict_u32(&at, end, &head.count[t]) ||
             !hearth_varint_read(&at, end, &n_bytes) || n_bytes > chunk.n ||
             head.count[t] > n_bytes / shortest[t] || head.count[t] >= UINT32_MAX - head.start[t]) {
             return HEARTH_FAIL(err, HEARTH_CORRUPT,

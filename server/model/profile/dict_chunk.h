@@ -61,12 +61,6 @@ HEARTH_MUST_CHECK
 bool hearth_dict_get_location(const uint8_t **at, const uint8_t *end, struct hearth_location *ret);
 HEARTH_MUST_CHECK
 bool hearth_dict_get_line(const uint8_t **at, const uint8_t *end, struct hearth_line *ret);
-/* A number below UINT32_MAX. */
-HEARTH_MUST_CHECK
-bool hearth_dict_get_u32(const uint8_t **at, const uint8_t *end, uint32_t *ret);
-/* A number below UINT32_MAX stored as itself plus one; 0 is HEARTH_NO_INDEX. */
-HEARTH_MUST_CHECK
-bool hearth_dict_get_index(const uint8_t **at, const uint8_t *end, uint32_t *ret);
 
 /*
  * One table of a writer: ids by key, and the encoded entries that are in no committed chunk.
