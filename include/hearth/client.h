@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-/* The library exports what has one of these two. */
+/* Functions that the library exports; the result of a CHECK function must be used. */
 #define HEARTH_CLIENT_API   __attribute__((visibility("default")))
 #define HEARTH_CLIENT_CHECK HEARTH_CLIENT_API __attribute__((warn_unused_result))
 

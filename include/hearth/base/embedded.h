@@ -1,5 +1,7 @@
 /*
  * embedded.h -- files compiled into the binary (server/cmake/EmbedFiles.cmake writes the tables).
+ *
+ * Threads: immutable.
  */
 #ifndef HEARTH_BASE_EMBEDDED_H
 #define HEARTH_BASE_EMBEDDED_H

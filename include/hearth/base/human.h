@@ -20,9 +20,12 @@ int hearth_human_width(const char *value, int columns);
 struct hearth_human_scale {
     double factor;
     const char *unit;
-    int digits; /* behind the point, 0 to 2 */
+    int digits; /* after the point, 0 to 2 */
 };
-/* For a column: the largest unit of which its largest value has one, but ten minutes or more. */
+/*
+ * The scale of a column with the largest value `max`: the largest unit in which that is at least 1;
+ * minutes and longer units: at least 10.
+ */
 void hearth_human_scale(double max, struct hearth_str unit, struct hearth_human_scale *ret);
 /* "12.30 s"; "<0.01 s" for a value that would be shown as 0. */
 void hearth_human_scaled(double value, const struct hearth_human_scale *scale, char out[48]);

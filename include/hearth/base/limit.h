@@ -1,7 +1,7 @@
 /*
  * limit.h -- how messages say that a limit can be raised.
  *
- * A refusal names the option of hearthd that sets its limit. The ends of such a message stand here,
+ * A refusal names the option of hearthd that sets its limit. The macros below end such a message,
  * so that all of them say the same.
  */
 #ifndef HEARTH_BASE_LIMIT_H

@@ -2,7 +2,7 @@
  * work_steps.h -- the timed steps of the work that a thread does for one request, for its trace.
  *
  * While a thread has a list, the steps that it adds are kept, up to HEARTH_WORK_STEPS; further ones
- * are counted. Without a list, adding does nothing: it costs the look at one thread-local pointer.
+ * are counted. Without a list, adding does nothing: it reads one thread-local pointer.
  *
  * Threads: a list belongs to one thread, from _begin to _end.
  */

@@ -1,7 +1,7 @@
 /*
  * demangle.h -- readable names of mangled symbols: C++ (the Itanium ABI) and Rust (legacy and v0).
  *
- * A version suffix ("@plt", "@@GLIBC_2.34") is kept behind the readable name, the underscore that
+ * A version suffix ("@plt", "@@GLIBC_2.34") is kept after the readable name; the underscore that
  * macOS puts before symbols is ignored. The hash at the end of a Rust name is left out.
  *
  * Limits:  HEARTH_DEMANGLE_MAX_BYTES; longer names, and those that would become longer than

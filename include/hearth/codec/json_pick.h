@@ -1,6 +1,6 @@
 /*
- * json_pick.h -- reads chosen members of a JSON object: their texts, or the texts of an array. For
- * large JSON of which little is needed.
+ * json_pick.h -- reads chosen members of a large JSON object: their texts, or the texts of an
+ * array.
  *
  * A path names members from the outermost object, separated by dots: "info.application.service".
  * Members whose names contain dots cannot be picked. All other members are skipped, but they must

@@ -3,8 +3,8 @@
  * audit log.
  *
  * Each server holds all credentials and grants in memory: a *snapshot*, which never changes. A
- * thread looks for a newer version in the database each look_each_ns, so what another server
- * changed holds here within half a second; what this server changed holds at once. While the
+ * thread checks the database for a newer version each look_each_ns, so a change by another server
+ * holds here within half a second; a change by this server holds immediately. While the
  * database is away, the last snapshot holds; without any, all credentials are UNAVAILABLE.
  *
  *   hearth_access_identify   a credential -> an admission (who it is)
@@ -37,7 +37,7 @@ struct hearth_store;
 
 #define HEARTH_ACCESS_MAX_GROUPS 64 /* groups of a subject that count */
 
-/* Shows a new token to whoever started the server. Called once, on the thread of this room. */
+/* Shows a new token to the person who started the server. Called once, on the thread of _start. */
 typedef void hearth_setup_token_fn(const char *token);
 
 struct hearth_access_options {
@@ -46,15 +46,15 @@ struct hearth_access_options {
     int64_t max_sessions;    /* of a subject; the oldest end; default 20 */
     int64_t max_wrong;       /* wrong credentials per minute, of an address or a user; default 20 */
     /*
-     * Between two looks for changes of other servers; default 250 ms. Longer: only where no
-     * listener asks who calls, since a deleted token is known that long.
+     * Interval between two checks for changes by other servers; default 250 ms. Longer only if no
+     * listener authenticates, because a deleted token is accepted for that long.
      */
     int64_t look_each_ns;
     /* A token with the role admin in all tenants; kept; NULL: none. */
     const struct hearth_secret *admin_token;
     /*
-     * Called if nobody has the role admin in all tenants, with a token that has it and ends after
-     * an hour, or as soon as somebody else is given the role. NULL: no such token is made.
+     * Called if no subject has the role admin in all tenants, with a token that has it. The token
+     * ends after an hour, or as soon as another subject gets the role. NULL: no token is made.
      */
     hearth_setup_token_fn *offer_setup_token;
 };
@@ -68,9 +68,12 @@ enum hearth_status hearth_access_start(const struct hearth_access_options *optio
                                        struct hearth_access **ret, struct hearth_err *err);
 /* False until the credentials are known: callers are UNAVAILABLE. */
 bool hearth_access_is_loaded(const struct hearth_access *access);
-/* Another admin_token from now on; kept; NULL: none. Safe. */
+/* Replaces admin_token; kept; NULL: none. Safe. */
 void hearth_access_set_admin_token(struct hearth_access *access, const struct hearth_secret *token);
-/* Writes what waits, if the database answers within a second; stops the thread. NULL-safe. */
+/*
+ * Writes last uses and events that wait, if the database answers within a second; stops the thread.
+ * NULL-safe.
+ */
 void hearth_access_stop(struct hearth_access *access);
 
 /* ---- who calls ---- */
@@ -135,8 +138,8 @@ void hearth_admission_release(struct hearth_admission *admission);
 enum hearth_status hearth_access_refuse(struct hearth_access *access, struct hearth_str address,
                                         const char *why, struct hearth_err *err);
 /*
- * Of an admission that lasts: checks it against the credentials that hold now. Views that it gave
- * are no longer valid. UNAUTHENTICATED if the token or session has ended; PERMISSION_DENIED without
+ * Checks an admission that lasts against the credentials that hold now. Views that it gave are no
+ * longer valid. UNAUTHENTICATED if the token or session has ended; PERMISSION_DENIED without
  * any grant; NO_MEMORY. Costs next to nothing while no credential changes.
  */
 HEARTH_MUST_CHECK
@@ -263,7 +266,10 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_access_create_user(const struct hearth_access_call *call,
                                              struct hearth_str name, struct hearth_str password,
                                              struct hearth_err *err);
-/* Also for oneself: then old_password must be right. All sessions of the user end. */
+/*
+ * A caller may set its own password, and must then give the right old_password. All sessions of the
+ * user end.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_access_set_password(const struct hearth_access_call *call,
                                               struct hearth_str name, struct hearth_str password,

@@ -29,7 +29,7 @@ struct hearth_call {
     size_t n_tenants;
     struct hearth_arena *arena;
     struct hearth_cancel *cancel; /* deadline, and whether the client has left; may be NULL */
-    /* Lines for the client: what the answer lacks, what was changed in the request; may be NULL. */
+    /* Lines for the client: parts that the answer lacks, changes of the request; may be NULL. */
     struct hearth_buf *notes;
     /*
      * What the answer leaves out because a node does not answer (engine/partial.h). NULL: an answer

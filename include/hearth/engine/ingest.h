@@ -62,7 +62,7 @@ struct hearth_ingest_options {
      */
     const char *const *service_labels;
     struct hearth_budget *budget;    /* memory of decoding; kept; NULL: no limit */
-    struct hearth_tenant_uses *uses; /* counts what tenants push; kept; NULL: nobody */
+    struct hearth_tenant_uses *uses; /* counts what tenants push; kept; may be NULL */
     struct hearth_spool *spool;      /* for pushes while the database is away; kept; NULL: none */
 };
 
@@ -156,7 +156,7 @@ struct hearth_push_series {
 
 /* A push that is read back from the spool. Its series have no hints. */
 struct hearth_push_replay {
-    int64_t received_ns; /* when it came; its times are judged as of then */
+    int64_t received_ns; /* when it was received; its times are judged as of then */
     /* With the number of the profile, the id of each that has none of its own. */
     struct hearth_hash128 key;
 };

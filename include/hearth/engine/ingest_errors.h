@@ -1,11 +1,10 @@
 /*
- * ingest_errors.h -- remembers uploads that were refused, for people: many clients never tell.
+ * ingest_errors.h -- remembers refused uploads for people, because many clients never report them.
  *
  * Errors are noted in memory and written to the database by a thread, once a second, so an upload
  * never waits for it. Errors of a tenant that differ only in numbers, or in the upload that their
- * message names first, share a row. While 256 kinds
- * of errors wait, further kinds are counted in hearth_ingest_errors_unrecorded_total; a killed
- * server loses those that wait.
+ * message names first, share a row. While 256 kinds of errors wait, further kinds are counted in
+ * hearth_ingest_errors_unrecorded_total. A killed server loses the errors that wait.
  *
  * Threads: note and list are safe; start and stop from one thread.
  */

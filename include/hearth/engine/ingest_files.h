@@ -24,7 +24,7 @@ struct hearth_file_upload {
     int64_t from_ns, until_ns;         /* time of the profiles; 0: the file's own */
     const struct hearth_label *labels; /* of every series, without __name__; borrowed */
     size_t n_labels;
-    const struct hearth_file_object *objects; /* programs beside a perf.data: profile_file.h */
+    const struct hearth_file_object *objects; /* programs of a perf.data: profile_file.h */
     size_t n_objects;
     struct hearth_push_file *file; /* to keep with its profiles; NULL: no file is kept */
 };

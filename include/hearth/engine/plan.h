@@ -13,7 +13,7 @@
  *
  * Ownership: everything lives in the given arena.
  * Threads:   pure functions: no I/O, no clock.
- * Source:    storage design sections 5 and 7.
+ * Source:    docs/decisions/0009-reads-in-one-statement.md, 0011-roll-ups.md, 0046-sparse-data.md.
  */
 #ifndef HEARTH_ENGINE_PLAN_H
 #define HEARTH_ENGINE_PLAN_H
@@ -33,11 +33,11 @@ struct hearth_plan_input {
     bool rows;   /* the query wants single profiles: neither blocks nor totals */
     bool gauge;  /* the profile type is a gauge */
     /*
-     * Longer blocks are used only for time of which nothing shorter is kept, so that sums can be
+     * Longer blocks are used only for times that no shorter blocks cover, so that sums can be
      * assigned to parts of the range; 0: any block.
      */
     int64_t longest_block_ns;
-    /* The (service_id, shape_id, column) whose every series is selected, says the label index. */
+    /* The (service_id, shape_id, column) all of whose series are selected, by the label index. */
     const struct hearth_series_hit *covered; /* series_id = -shape_id; sorted like hits */
     size_t n_covered;
 };

@@ -255,8 +255,8 @@ enum hearth_status hearth_query_explain_profiles(const struct hearth_query *quer
                                                  struct hearth_err *err);
 
 /*
- * The same of the queries of labels above. They read the index of labels in memory alone, so there
- * are no legs: n_series and n_services are what they look at.
+ * The same for the queries of labels above. They read only the label index in memory, so there are
+ * no legs: n_series and n_services count what they visit.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_explain_labels(const struct hearth_query *query,
@@ -429,9 +429,9 @@ enum hearth_status hearth_query_label_stats(const struct hearth_query *query,
 
 /* ---- two sides (engine/answer/diff.c) ---- */
 
-/* How changes were told from noise (model/noise.h). */
+/* How changes were distinguished from noise (model/noise.h). */
 enum hearth_noise_method {
-    HEARTH_NOISE_UNKNOWN, /* they were not */
+    HEARTH_NOISE_UNKNOWN, /* they were not distinguished */
     HEARTH_NOISE_PARTS,   /* from the variation between slices of time, and between series */
     HEARTH_NOISE_POISSON, /* from the number of samples; more variation than that is not seen */
 };
@@ -518,8 +518,8 @@ struct hearth_changes {
  * Compares every service with itself, and judges the selfs of all functions together, and the
  * totals: of the changes of each of them, at most 5 % are expected to be chance. Both queries have
  * the same engine, tenant and arena. It costs a diff with noise for each compared pair. Both
- * queries may have the same `plan`, which is that of all services, so it is the most that may be
- * read: which of them are compared shows in their totals.
+ * queries may have the same `plan`. It covers all services, so it is an upper bound: the totals
+ * decide which services are compared.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_changes(const struct hearth_query *left,

@@ -1,10 +1,12 @@
 /*
  * recent_queries.h -- the latest queries of each tenant, and its latest slow ones, in memory.
  *
- * Of each kind, HEARTH_RECENT_QUERIES are kept for each of 64 slots, in one of which a tenant is by
- * the hash of its name: a busy tenant pushes out the queries of few others. Texts are cut.
+ * The hash of a tenant's name selects one of 64 slots, so a busy tenant displaces the queries of
+ * few others. A slot keeps HEARTH_RECENT_QUERIES of each kind. Texts are cut.
  *
- * Threads: safe.
+ * Ownership: queries are copied; a list lives in the arena of its call.
+ * Threads:   safe.
+ * Errors:    PERMISSION_DENIED and NO_MEMORY of the list.
  */
 #ifndef HEARTH_ENGINE_RECENT_QUERIES_H
 #define HEARTH_ENGINE_RECENT_QUERIES_H

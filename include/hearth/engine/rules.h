@@ -16,7 +16,7 @@
 #include "hearth/engine/query.h"
 #include "hearth/model/rule.h"
 
-/* A label of every counter: the id of its rule, which tells apart rules of the same metric. */
+/* A label of every counter: the id of its rule, which distinguishes rules of the same metric. */
 #define HEARTH_RULE_ID_LABEL "profiles_rule_id"
 
 /* All rules of the tenant, sorted by id. */

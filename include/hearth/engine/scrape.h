@@ -40,7 +40,7 @@ struct hearth_scraped {
     struct hearth_label *labels;
     size_t n_labels;
     int64_t at_ns;     /* when it was requested: the time of the profile */
-    int64_t before_ns; /* the same of the one before, whose totals are given; 0: there is none */
+    int64_t before_ns; /* when the profile whose totals are given was requested; 0: no such one */
 };
 
 /*
@@ -48,7 +48,7 @@ struct hearth_scraped {
  * the process become differences to *totals, which is replaced by the new totals; without earlier
  * totals these types are dropped. After a restart of the process they are kept as they are.
  *
- * Returns the status of the push, or INVALID_ARGUMENT for bytes that are no profile; *totals is
+ * Returns the status of the push, or INVALID_ARGUMENT for bytes that are not a profile; *totals is
  * then unchanged.
  */
 HEARTH_MUST_CHECK

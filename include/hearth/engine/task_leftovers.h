@@ -4,7 +4,9 @@
  * s and repeats the push under the same key, from one minute after they were stored until the key
  * is forgotten (50 minutes). Several servers may do this at once.
  *
- * Threads: start and stop from one thread.
+ * Ownership: engine, ingest and budget are kept.
+ * Threads:   start and stop from one thread.
+ * Errors:    those of starting a thread.
  */
 #ifndef HEARTH_ENGINE_TASK_LEFTOVERS_H
 #define HEARTH_ENGINE_TASK_LEFTOVERS_H

@@ -43,7 +43,7 @@ struct hearth_segment {
 typedef void hearth_traces_done_fn(void *context, enum hearth_status status,
                                    const struct hearth_err *err);
 
-/* Whom to tell when everything taken is committed. */
+/* Called when everything taken is committed. */
 struct hearth_traces_waiter {
     hearth_traces_done_fn *done;
     void *context;

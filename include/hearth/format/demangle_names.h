@@ -2,11 +2,11 @@
  * demangle_names.h -- readable names for the functions of a decoded profile.
  *
  * A function whose name is mangled gets its readable name (codec/demangle.h); the mangled one
- * becomes its system name, unless it has one already. Other functions are unchanged, and a profile
- * without mangled names costs a look at the first bytes of each name.
+ * becomes its system name, unless it has one already. Other functions are unchanged; of a profile
+ * without mangled names, only the first bytes of each name are read.
  *
- * Ownership: a changed profile has new arrays of functions and strings, in arena; those that it had
- *            are not written to.
+ * Ownership: a changed profile has new arrays of functions and strings, in arena; its earlier
+ *            arrays are not written to.
  * Threads:   pure.
  */
 #ifndef HEARTH_FORMAT_DEMANGLE_NAMES_H

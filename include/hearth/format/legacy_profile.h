@@ -19,8 +19,8 @@
  * the functions of a stack as comments, the stack has those: Go leaves out functions of its runtime
  * at both ends. Labels of goroutines are labels of the samples.
  *
- * A line that is no sample is INVALID_ARGUMENT with its number. Lines among the mappings that are
- * none are skipped and counted.
+ * A line that is not a sample is INVALID_ARGUMENT with its number. Other lines among the mappings
+ * are skipped and counted.
  *
  * Threads: pure.
  * Source:  https://github.com/google/pprof, its reader of legacy profiles; runtime/pprof of Go.

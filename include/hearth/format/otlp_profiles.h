@@ -2,7 +2,7 @@
  * otlp_profiles.h -- profiles of OpenTelemetry's protocol: an ExportProfilesServiceRequest as the
  * profiles of a push.
  *
- * Read is the layout of the releases 1.10 and later. Its profiles share one dictionary of strings,
+ * The layout of the releases 1.10 and later is read. Its profiles share one dictionary of strings,
  * attributes, mappings, functions, locations, links and stacks; a profile has one sample type.
  * Requests in an older layout, whose fields have other meanings, are recognised by wire types and
  * refused.
@@ -76,8 +76,8 @@ struct hearth_otlp_export {
 
 /*
  * Reads plain bytes. Profiles live in the arena; texts borrow from `bytes`, so both must outlive
- * what is built of them. A sample with an index beyond its table, or without a value, is left out
- * by itself; so is a profile with more samples than the limit, or without a sample type.
+ * the profiles built from them. A sample with an index beyond its table, or without a value, is
+ * left out by itself; so is a profile with more samples than the limit, or without a sample type.
  *
  * Errors: INVALID_ARGUMENT for bytes that are no such message, for an index in the dictionary that
  *         is beyond its table, and for older layouts, with the versions that are read;

@@ -13,7 +13,7 @@
  * labels ("thread name", "thread id"). Frames are addresses, for the file has no symbols of
  * programs: a location has a mapping, whose range is that in the file, so that equal code has one
  * location in all processes. Kernel addresses are relative to the start of their mapping. If the
- * program is given beside the recording, its functions are named (format/elf_symbols.h).
+ * program is given with the recording, its functions are named (format/elf_symbols.h).
  *
  * If the leader of a group is sampled ("{cycles,instructions}:S"), each event of the group has the
  * samples in which its counter has grown, with the growth as value.
@@ -44,7 +44,7 @@ bool hearth_perf_data_recognise(struct hearth_str bytes);
 
 struct hearth_elf_symbols;
 
-/* A program or library that is given beside a recording. */
+/* A program or library that is given with a recording. */
 struct hearth_perf_object {
     struct hearth_str path;                   /* as recorded, or its last part */
     const struct hearth_elf_symbols *symbols; /* borrowed */

@@ -17,8 +17,7 @@
  * missing period counts 1. Events lose their modifiers ("cycles:u") unless two would then have the
  * same name.
  *
- * time_ns is not set: perf's clock is monotonic, and the caller converts it with the help of the
- * notes. The period is 0 if records differ in it.
+ * time_ns is not set, because perf's clock is monotonic. The period is 0 if records differ in it.
  *
  * Threads:   pure.
  * Source:    perf-script(1) output of perf 6.1.

@@ -16,7 +16,7 @@
 #include "hearth/format/pprof.h"
 #include "hearth/model/profile.h"
 
-/* A program or library (ELF) beside a recording of perf: it has the names of functions. */
+/* A program or library (ELF) that is given with a recording of perf, for names of functions. */
 struct hearth_file_object {
     struct hearth_str path; /* as recorded, or its last part; used if there is no build id */
     struct hearth_str bytes;

@@ -161,9 +161,9 @@ struct hearth_front_options {
     /* Budgets, borrowed until the front has stopped; NULL: no limit. */
     struct hearth_budget *query_memory; /* for all queries and for answers that are being sent */
     struct hearth_budget *push_memory; /* for all bodies, and pushes until they wait for a commit */
-    struct hearth_tenant_uses *tenant_uses; /* counts what tenants use; borrowed; NULL: nobody */
-    struct hearth_spool *spool;             /* for the doctor; borrowed; NULL: none */
-    struct hearth_ingest_errors *ingest_errors; /* notes refused uploads; borrowed; NULL: nobody */
+    struct hearth_tenant_uses *tenant_uses;     /* counts what tenants use; borrowed; may be NULL */
+    struct hearth_spool *spool;                 /* for the doctor; borrowed; NULL: none */
+    struct hearth_ingest_errors *ingest_errors; /* notes refused uploads; borrowed; may be NULL */
 
     /* ---- the process ---- */
 
@@ -241,7 +241,7 @@ void hearth_front_reload(struct hearth_front *front, const struct hearth_front_o
 /* Loads the files of TLS again; after a failure, which is logged, the old ones stay. Not
  * thread-safe: one thread calls this and hearth_front_check_tls. */
 void hearth_front_load_tls(struct hearth_front *front);
-/* Loads them if one has changed; looks at them once a minute at most. Reads files. */
+/* Loads the files of TLS if one has changed. Reads them once a minute at most. */
 void hearth_front_check_tls(struct hearth_front *front);
 /* From now on /ready answers 503 with this reason. The front still accepts connections. */
 void hearth_front_drain(struct hearth_front *front, const char *reason);

@@ -57,8 +57,8 @@ enum hearth_auth_mode {
 /*
  * Parses a list such as "token,user". "none" stands alone.
  *
- * Returns  OK; INVALID_ARGUMENT for unknown or repeated modes, an empty list, and for "none" beside
- *          others.
+ * Returns  OK; INVALID_ARGUMENT for unknown or repeated modes, an empty list, and for "none"
+ *          together with others.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_auth_modes_parse(struct hearth_str text, unsigned *ret_modes,

@@ -22,7 +22,7 @@ struct hearth_application {
     int32_t approved;                    /* 0 or 1 */
     int64_t first_seen_ms, last_seen_ms; /* in a pushed profile; 0: never */
     struct hearth_str updated_by;
-    int64_t updated_ms; /* 0: nobody has changed it */
+    int64_t updated_ms; /* 0: never changed */
 };
 
 struct hearth_application_rule {

@@ -5,8 +5,8 @@
  *
  *   ids      varint(highest id + 1), so that a reader can allocate before it decodes; then for each
  *            sample, by ascending stack id: varint(delta << 1 | one), where delta is the distance
- *            to the previous id (for the first sample: the id itself) and `one` tells that the
- *            value of column 0 is 1
+ *            to the previous id (for the first sample: the id itself) and `one` is 1 if the value
+ *            of column 0 is 1
  *   vals[0]  0x00, then varint of column 0 for each sample whose `one` bit is clear
  *   vals[k]  0x00, then varint of column k for every sample; or
  *            0x01, varint(factor): column k is factor times column 0 (cpu time = period times
@@ -32,7 +32,7 @@
  * (docs/decisions/0002-row-layout.md and 0050-bit-columns.md have the measurements).
  *
  * Threads:   pure.
- * Source:    storage design; measured in docs/benchmarks.md.
+ * Source:    docs/decisions/0002-row-layout.md, 0050-bit-columns.md.
  */
 #ifndef HEARTH_MODEL_COLUMNS_H
 #define HEARTH_MODEL_COLUMNS_H

@@ -5,10 +5,10 @@
  * values in slots of one second; each 5 s they check. A check item is fulfilled if at least `count`
  * slots of its window hold a value of at least the threshold. One fulfilled item of a target
  * suffices. The window ends with the second of the check; its length is the longest period of all
- * items with the same monitor, whatever target they belong to (HTTP monitors: the item's own
- * period). `current` is the oldest value that reached the threshold. On-CPU and off-CPU profiling
- * start for a process, network profiling for an instance. Profiling that was started does not start
- * again within HEARTH_POLICY_SILENCE_MS.
+ * items of the policy with the same monitor (HTTP monitors: the item's own period). `current` is
+ * the oldest value that reached the threshold. On-CPU and off-CPU profiling start for a process,
+ * network profiling for an instance. Profiling that was started does not start again within
+ * HEARTH_POLICY_SILENCE_MS.
  *
  * hearth_policy_replay applies the rule to reported values, of which there is one each 5 s. It
  * checks at each time of a report of the instance. A value of process CPU, threads or load is valid

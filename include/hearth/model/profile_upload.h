@@ -56,7 +56,7 @@ struct hearth_profile_upload {
     int64_t upload_no;
     int32_t claim;      /* number of the claim */
     int32_t n_lost;     /* earlier claims whose server was lost */
-    int64_t storing_ms; /* begin of the first push that may be in doubt; 0: there is none */
+    int64_t storing_ms; /* start of the first push that may be in doubt; 0: no push is in doubt */
 };
 
 /* One profile type of one profile of a file. */

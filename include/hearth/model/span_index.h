@@ -33,7 +33,7 @@ struct hearth_association {
 };
 
 /*
- * Keys are spread evenly over 64 bits, whatever the ids look like. The key of a trace is that of
+ * Keys are spread evenly over 64 bits, for ids of any form. The key of a trace is that of
  * its low 64 bits, because some profilers have only these; if they are 0, that of its high bits.
  */
 uint64_t hearth_span_key(uint64_t id);
@@ -70,8 +70,8 @@ enum hearth_status hearth_associations_of_samples(const struct hearth_attr_sampl
 /* ---- fresh ---- */
 
 /*
- * Append n associations with a common service, series and time, in the given order. Of the
- * associations only key and `of` are read.
+ * Append n associations with a common service, series and time, in the given order. Only key and
+ * `of` of each are read.
  */
 void hearth_associations_put_fresh(const struct hearth_association *associations, size_t n,
                                    int32_t series_id, int64_t ts_ns, struct hearth_buf *out);

@@ -9,7 +9,7 @@
  * again and plans again.
  *
  * Threads: safe. Ownership: arrays are the caller's, or in the given arena.
- * Source:  storage design sections 5 and 7; docs/decisions/0011-roll-ups.md.
+ * Source:  docs/decisions/0009-reads-in-one-statement.md, 0011-roll-ups.md.
  */
 #ifndef HEARTH_STORE_READ_H
 #define HEARTH_STORE_READ_H

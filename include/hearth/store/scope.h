@@ -11,6 +11,8 @@
  *     cancel  may be NULL: no deadline, never cancelled
  *     arena   required if the function returns rows or texts; otherwise NULL is accepted. Its limit
  *             and budget also hold for the memory of a transaction
+ *
+ * Threads: a scope belongs to one thread.
  */
 #ifndef HEARTH_STORE_SCOPE_H
 #define HEARTH_STORE_SCOPE_H

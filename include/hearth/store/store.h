@@ -129,8 +129,8 @@ bool hearth_store_look_whether_away(struct hearth_store *store, int64_t timeout_
 
 /*
  * Return whether the database may have lost commits since the store was opened (restored, or a
- * standby was promoted), and then write why. The ids in memory are worthless: it neither
- * reads nor writes any more, and the store has to be closed.
+ * standby was promoted), and then write why. The ids in memory are then wrong: the store neither
+ * reads nor writes any more, and has to be closed.
  */
 bool hearth_store_lost(struct hearth_store *store, char reason[256]);
 

@@ -29,7 +29,7 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_store_scrape_claim(const struct hearth_scope *scope,
                                              const struct hearth_scrape_claims *claims,
                                              bool *ret_claimed, struct hearth_err *err);
-/* Give up all claims of a server, so that others can take over at once. */
+/* Give up all claims of a server, so that others can take over immediately. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_scrape_release(const struct hearth_scope *scope,
                                                struct hearth_hash128 holder,

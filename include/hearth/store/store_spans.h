@@ -1,11 +1,10 @@
 /*
  * store_spans.h -- spans of traces and thread snapshots of traced requests (sql/0008_spans.sql).
  *
- * One thread per server writes: it gathers queued items and commits them together; `done` is
- * called after COMMIT. Where tables are distributed, each node has a thread more, which stores
- * the spans of its services; an item is done when all of its nodes have stored it. Duplicates
- * are stored once. Services and instances of the spans are created, or their last_seen is
- * raised, on the way.
+ * One thread per server writes: it gathers queued items and commits them together; `done` is called
+ * after COMMIT. Where tables are distributed, each node has one more thread, which stores the spans
+ * of its services; an item is done when all of its nodes have stored it. Duplicates are stored
+ * once. Services and instances of the spans are created, or their last_seen is raised.
  *
  * Units:     spans in nanoseconds, snapshots in milliseconds, since the epoch.
  * Ownership: an item is the caller's, who must not change it until `done`; answers live in

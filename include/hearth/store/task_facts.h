@@ -1,5 +1,5 @@
 /*
- * task_facts.h -- what is known about tasks besides their rows: polls for them, the processes they
+ * task_facts.h -- facts about tasks besides their rows: polls for them, the processes they
  * select, deliveries and results. The engine interprets them (engine/tasks.h).
  *
  * Times are milliseconds since the epoch; 0: it did not happen.
