@@ -66,7 +66,7 @@ bool cli_words_begin(const char *words, const char *first);
 /* The first word after the words of `first`, at most 63 bytes. */
 void cli_word_after(const char *words, const char *first, char ret[64]);
 
-/* The value of `values`, "a|b|c", at *at, which moves behind it; false: there are no more. */
+/* The value of `values`, "a|b|c", at *at, which moves past it; false: the list has ended. */
 bool cli_next_value(const char *values, const char **at, struct hearth_str *ret);
 /* NAME of a value "NAME=FILE" or "NAME[=FILE]"; *ret_after: '=' or '[', NUL for a value without FILE. */
 struct hearth_str cli_value_name(struct hearth_str value, char *ret_after);

@@ -17,7 +17,7 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_auth_check_addresses(const struct hearth_config *config,
                                                struct hearth_err *err);
 
-/* True if a listener wants to know who calls. */
+/* True if a listener authenticates its callers. */
 bool hearth_auth_asks_who_calls(const struct hearth_config *config);
 
 /* Log the listeners on which others can read tokens and passwords. */

@@ -44,7 +44,7 @@ static enum hearth_status fail_unknown(struct hearth_config *config, const char 
                                        const char *(*find_nearest)(struct hearth_str),
                                        struct hearth_err *err)
 {
-    /* Further mistakes are only counted: nobody reads what they say. */
+    /* Further mistakes are only counted: their texts are not shown. */
     const char *nearest = config->n_mistakes < HEARTH_MAX_MISTAKES ? find_nearest(key) : NULL;
 
     return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: unknown key \"%s\"%s%s%s", from,

@@ -25,7 +25,7 @@ enum hearth_option_kind {
     BOOL,
 };
 
-/* Places of values that are no lines of a file; messages show them. */
+/* Places of values that are not lines of a file; messages show them. */
 #define HEARTH_FROM_FLAG        "flag"
 #define HEARTH_FROM_ENVIRONMENT "environment"
 

@@ -101,7 +101,7 @@ void hearth_human_bar(double fraction, int width, struct hearth_buf *out)
     hearth_buf_cstr(out, eighths[n % 8]);
 }
 
-/* The code point of the character of n bytes at p; -1 if they are no character of UTF-8. */
+/* The code point of the character of n bytes at p; -1 if they are not a character of UTF-8. */
 static int32_t decode_character(const char *p, size_t n)
 {
     unsigned char lead = (unsigned char)p[0];
@@ -137,7 +137,7 @@ static bool is_hostile(int32_t point)
 
 /*
  * The character at `at`, of *ret_n_bytes bytes, as it is shown: itself, or an escape in `room`.
- * Bytes that are no character are taken one by one.
+ * Bytes that are not a character are taken one by one.
  */
 static struct hearth_str show_character(struct hearth_str text, size_t at, char room[16],
                                         size_t *ret_n_bytes)

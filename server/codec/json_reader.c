@@ -304,7 +304,7 @@ static struct hearth_str read_number_text(struct hearth_json_reader *r)
     return hearth_str_n(r->text.p + r->at - n, n);
 }
 
-/* Reads a short integer without sign or fraction; false: it is none, and nothing was read. */
+/* Reads a short integer without sign or fraction; false: another value, and nothing was read. */
 HEARTH_ALWAYS_INLINE bool take_short_integer(struct hearth_json_reader *r, int64_t factor,
                                              int64_t *ret)
 {

@@ -28,7 +28,7 @@ static size_t write_utf8(uint32_t c, char *out)
     return 4;
 }
 
-/* Four hexadecimal digits at `at`; UINT32_MAX if they are none. */
+/* The value of four hexadecimal digits at `at`; UINT32_MAX if other bytes are there. */
 static uint32_t read_hex4(struct hearth_str text, size_t at)
 {
     uint64_t value;

@@ -129,7 +129,7 @@ struct time_fields {
     int64_t year, month, day, hour, minute, second, fraction_ns, zone_minutes;
 };
 
-/* The reason why the fields are no valid time; NULL if they are. */
+/* The reason why the fields are not a valid time; NULL if they are. */
 static const char *check_fields(const struct time_fields *f)
 {
     static const unsigned char month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};

@@ -84,7 +84,7 @@ static enum hearth_status set_gauges(struct cli *cli, const char *value)
                     &hearth__v1__tenant_settings__descriptor, &answer);
 }
 
-/* name=value words to one request; gauge-aggregation goes its own way, first. */
+/* Puts the words name=value into one request; gauge-aggregation is another method, called first. */
 static enum hearth_status change_limits(struct cli *cli, size_t first,
                                         Hearth__V1__Limits **ret_answer)
 {

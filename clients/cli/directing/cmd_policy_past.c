@@ -1,4 +1,4 @@
-/* cmd_policy_past.c -- hearth policy dry-run, monitored, series: what was, and what comes. */
+/* cmd_policy_past.c -- hearth policy dry-run, monitored, series: past metrics, and what they trigger. */
 #include "hearth/base/clock.h"
 
 #include "cmd_policy.h"

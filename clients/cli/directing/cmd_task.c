@@ -466,7 +466,7 @@ enum cli_exit cli_task_keep(struct cli *cli)
 
 /* ---- --watch ---- */
 
-/* What a state means for a script; -1: the task goes on. */
+/* What a state means for a script; -1: the task has not ended. */
 static int exit_of(Hearth__V1__TaskState state)
 {
     switch (state) {

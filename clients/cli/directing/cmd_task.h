@@ -26,7 +26,7 @@ HEARTH_MUST_CHECK enum hearth_status cli_task_request(struct cli *cli,
 enum cli_exit cli_task_watch(struct cli *cli, const char *task_id);
 /* Say on standard error that a task has none of them, and its state; CLI_NO_DATA, or that there is no such task. */
 enum cli_exit cli_task_nothing(struct cli *cli, const char *task_id, const char *what);
-/* Of a task that was exported: say what archives do not have. */
+/* Say what the archive of an exported task does not have. */
 void cli_task_say_left_out(struct cli *cli, const char *task_id);
 void cli_task_print(const Hearth__V1__Task *task, struct hearth_buf *out);
 

@@ -190,7 +190,7 @@ static size_t first_below(const Hearth__V1__SnapshotTree *tree, int32_t parent_i
     return from;
 }
 
-/* Zero is none of the clock's milliseconds, not of nanoseconds. */
+/* Zero is printed as milliseconds, in which the clock counts, not as nanoseconds. */
 static void put_ms(int64_t ms, char out[48])
 {
     if (ms == 0) {

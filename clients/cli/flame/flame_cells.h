@@ -55,10 +55,10 @@ struct flame_ink {
 /* The colours that the terminal has, by the variables TERM and COLORTERM (either may be NULL). */
 enum flame_colors flame_colors_of(const char *term, const char *color_term);
 
-/* Of a node of any tree; other trees than that of the sides have the changes of functions. */
+/* The change of a node of any tree; trees other than that of the sides use the changes of functions. */
 struct flame_change flame_change_of(const struct flame_sides *sides, const struct flame_tree *tree,
                                     uint32_t node);
-/* Of a function, its self or its total. */
+/* The change of a function, in its self or its total. */
 struct flame_change flame_function_change(const struct flame_sides *sides, uint32_t name,
                                           bool is_total);
 /*

@@ -43,7 +43,7 @@ static bool is_wanted(const char *type, const char *wanted)
            (strncmp(type, wanted, n) == 0 && (type[n] == '\0' || type[n] == ':'));
 }
 
-/* How much a type that nobody asked for is preferred: CPU time, the file's default, the last. */
+/* The preference of a type that was not requested: CPU time, the file's default, the last. */
 static int rank_type(const struct hearth_profile *p, uint32_t type)
 {
     struct hearth_str name = p->strings[p->types[type].type];

@@ -148,7 +148,7 @@ static void append_column(const struct flame_screen *screen, uint32_t name, bool
     int64_t value = is_total ? screen->function_total[name] : screen->function_self[name];
     char text[48], column[80];
 
-    /* Of a diff, the share now and its change. */
+    /* The share on the right side of a diff, and its change. */
     if (screen->ink.sides != NULL) {
         struct flame_change change = flame_function_change(screen->ink.sides, name, is_total);
         (void)snprintf(column, sizeof column, "%7.2f%% %+7.2f pt", 100 * change.now,

@@ -87,7 +87,7 @@ void flame_tree_release(struct flame_tree *tree)
 
 /* ---- reading ---- */
 
-/* Of nodes [parent, end) the one that holds [from, to); `end` if none does. */
+/* The node of [parent, end) that holds [from, to); `end` if none does. */
 static uint32_t find_holder(const struct flame_tree *tree, uint32_t parent, uint32_t end,
                             int64_t from, int64_t to)
 {

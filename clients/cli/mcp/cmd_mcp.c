@@ -4,7 +4,7 @@
  * A message is a line of JSON-RPC 2.0. Messages are handled one after the other. Standard output
  * carries the protocol alone: everything else that this process prints there is moved to standard
  * error. A tool that fails answers with `isError` and the message that the command line would print,
- * so that the model can correct its call; JSON-RPC errors are for messages that are no such calls.
+ * so that the model can correct its call; JSON-RPC errors are for messages that are not calls of tools.
  *
  * Source: modelcontextprotocol.io, revisions of g_handshakes, and 2026-07-28, in which each request
  *         names its version (server/discover instead of initialize). Batches of 2025-03-26 are
@@ -339,7 +339,7 @@ static void answer_request(struct session *s, const struct message *m, struct he
     const struct mcp_tool *tool = mcp_find_tool(m->tool, s->cli->allow_tasks);
     struct hearth_json json;
 
-    /* Refuse what is no call of a method that exists. */
+    /* Refuse a message that does not call an existing method. */
     while (method < HEARTH_ARRAY_LEN(known) && !hearth_str_eq_c(m->method, known[method])) {
         method++;
     }

@@ -363,7 +363,7 @@ enum hearth_status mcp_history(struct mcp_call *call)
     double step;
     char *by[1] = {NULL};
 
-    /* A line for each function: they are no filter here. */
+    /* A line for each function: functions are not a filter here. */
     hearth__v1__function_timeline_request__init(&functions);
     functions.n_functions = call->cli.functions.n;
     functions.functions = cli_repeated(&call->cli, &call->cli.functions);

@@ -59,7 +59,7 @@ static const char *words_of_list(const struct cli *cli, const char *words)
     return lists_spans ? "spans list" : words;
 }
 
-/* The next name of "a,b,c" at *at, which moves behind it; false: there are no more. */
+/* The next name of "a,b,c" at *at, which moves past it; false: the list has ended. */
 static bool next_column_name(const char **at, struct hearth_str *ret)
 {
     if (*at == NULL) {

@@ -210,7 +210,7 @@ static void paint_diff(const struct cli *cli, const struct diff *d, struct heart
 
 /* ---- request ---- */
 
-/* --base-from and --base-to; without: the same range for two selectors, else what lies before it. */
+/* --base-from and --base-to; without them, the same range for two selectors, otherwise the range before it. */
 static enum hearth_status base_range(struct cli *cli, int64_t *ret_from, int64_t *ret_to)
 {
     int64_t length = cli->to_ms - cli->from_ms, ns;

@@ -95,7 +95,7 @@ enum cli_exit cli_function_timeline(struct cli *cli)
 
     hearth__v1__function_timeline_request__init(&request);
 
-    /* A line each: they are no filter here. */
+    /* A line for each function: functions are not a filter here. */
     request.n_functions = cli->functions.n;
     request.functions = cli_repeated(cli, &cli->functions);
     cli->functions.n = 0;

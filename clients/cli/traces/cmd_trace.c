@@ -125,7 +125,7 @@ static enum hearth_status read_lookup_request(struct cli *cli, struct lookup_req
     q->options.window = &q->window;
     q->options.exact_only = cli->trace.exact;
 
-    /* Of profiles that the text has no line for, their number is enough. --top's limit is of functions. */
+    /* The text counts the profiles that have no line of their own. --top limits functions. */
     bool is_json = cli->output == CLI_JSON;
     q->options.max_profiles = cli_trace_wants_profile(cli) ? 1
                               : cli->has_limit             ? cli->limit

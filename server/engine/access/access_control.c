@@ -139,7 +139,7 @@ static enum hearth_status make_setup_token(struct hearth_access *access,
     return HEARTH_OK;
 }
 
-/* Once the credentials are known, offers a setup token if nobody administers the server. */
+/* Once the credentials are known, offers a setup token if no subject may administer the server. */
 static void offer_setup_token(struct hearth_access *access)
 {
     struct hearth_access_snapshot *held = hearth_snapshot_hold(access);

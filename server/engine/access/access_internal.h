@@ -41,7 +41,7 @@ struct hearth_access_snapshot {
 };
 
 struct hearth_audit_buffer; /* audit.c: events that wait */
-struct hearth_hashing;      /* passwords.c: who hashes, who waits */
+struct hearth_hashing;      /* passwords.c: callers that hash, callers that wait */
 
 struct hearth_access {
     struct hearth_access_options options;

@@ -392,7 +392,7 @@ static bool add_allowed_grant(void *context, const struct hearth_grant *grant)
         return false;
     }
 
-    /* A part of the series is no part of the server. */
+    /* A narrowed grant does not cover the server as a whole. */
     if (!allowed->is_server) {
         if (allowed->selectors != NULL) {
             allowed->selectors[allowed->n] = grant->selector;

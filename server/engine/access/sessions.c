@@ -121,7 +121,7 @@ enum hearth_status hearth_access_login(struct hearth_access *access,
         return HEARTH_FAIL_ARENA(err, &arena);
     }
 
-    /* Guesses are counted before they are checked, so that many at once are no way around. */
+    /* Guesses are counted before they are checked: concurrent guesses do not pass the limit. */
     struct hearth_str user_key = hearth_str_c(subject);
     HEARTH_TRY(check_guesses(access, login, user_key, err));
     hearth_failures_add(&access->failures, user_key);

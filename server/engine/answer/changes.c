@@ -332,7 +332,7 @@ static enum hearth_status compare_pair(struct changes_run *run, const struct com
 
 /* ---- the answer ---- */
 
-/* Of equal costs, those of selfs stand first: what calls such a function costs as much more. */
+/* Equal costs: changes of selfs first, because the callers of such a function cost as much more. */
 static int compare_costs(const void *left, const void *right)
 {
     const struct hearth_service_change *a = left, *b = right;

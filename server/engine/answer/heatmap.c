@@ -104,7 +104,7 @@ static int compare_samples_by_span(const void *left, const void *right)
     }
 
     /*
-     * Of several traces the largest comes first, so that the choice does not depend on the order.
+     * The largest of several traces is first, so that the choice does not depend on the order.
      */
     if (a->attrs.trace_id_hi != b->attrs.trace_id_hi) {
         return a->attrs.trace_id_hi > b->attrs.trace_id_hi ? -1 : 1;

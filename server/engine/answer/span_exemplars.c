@@ -89,7 +89,7 @@ static bool is_larger_trace(struct hearth_trace_id a, struct hearth_trace_id b)
 }
 
 /*
- * Sums the values of each span of a row. Of several traces the largest counts, so that the choice
+ * Sums the values of each span of a row. The largest of several traces counts, so that the choice
  * does not depend on the order.
  */
 static enum hearth_status add_span_values(struct exemplar_run *run,

@@ -22,7 +22,7 @@ enum hearth_engine_rank {
     HEARTH_RANK_ACCESS,                          /* access.lock: the current snapshot, the stop */
     HEARTH_RANK_CREDENTIAL_USE,                  /* access.use_lock: addresses of last uses */
     HEARTH_RANK_FAILURES,                        /* failures.lock: counts of wrong credentials */
-    HEARTH_RANK_HASHING,       /* hashing.lock: who hashes a password, who waits */
+    HEARTH_RANK_HASHING,       /* hashing.lock: callers that hash a password, callers that wait */
     HEARTH_RANK_AUDIT,         /* audit.lock: events that wait */
     HEARTH_RANK_INGEST_ERRORS, /* ingest_errors.lock: refused uploads that wait; the stop */
     HEARTH_RANK_UPLOADS,       /* uploads.lock: which claims are held, the stop */

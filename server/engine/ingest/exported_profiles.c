@@ -41,7 +41,7 @@ static void count_left_out(const struct hearth_otlp_export *export, const char *
     discards[HEARTH_DISCARD_COMPLEX_LABELS] += export->n_complex;
     discards[HEARTH_DISCARD_RESERVED_LABELS] += export->n_reserved;
 
-    /* Rejected profiles are no part of the push, which counts its own. */
+    /* The push counts its own discards; rejected profiles are not part of it. */
     if (export->n_rejected > 0) {
         hearth_metric_add(HEARTH_M_PROFILES_RECEIVED, (int64_t) export->n_rejected);
         hearth_metric_add_labels(HEARTH_M_REJECTED, hearth_status_name(HEARTH_INVALID_ARGUMENT),

@@ -84,7 +84,7 @@ struct hearth_push_state {
     struct hearth_arena arena;            /* memory of identities */
     uint64_t raw_bytes;                   /* inflated so far */
     int64_t upload_count;                 /* of all profiles; 0: each has its own */
-    /* Of the sender; valid while hearth_ingest_push runs; NULL later: it was checked. */
+    /* The view of the sender while hearth_ingest_push runs; NULL later: it was checked. */
     struct hearth_push_view *view;
     struct hearth_spool_write spool;             /* the record of profiles that are spooled */
     const struct hearth_push_file *spooled_file; /* the latest file in it; not followed */

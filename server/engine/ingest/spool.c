@@ -84,7 +84,7 @@ static bool write_records(struct hearth_spool *spool, const struct hearth_spool_
         }
     }
 
-    /* After a failed sync nobody knows what is on the disk, and a second one proves nothing. */
+    /* After a failed sync the state of the disk is unknown, and a second sync proves nothing. */
     if (ok && fdatasync(spool->fd) != 0) {
         ok = false;
         *ret_is_broken = true;

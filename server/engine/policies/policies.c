@@ -277,7 +277,7 @@ enum hearth_status hearth_policies_set(const struct hearth_call *call,
     HEARTH_TRY(hearth_call_check_service(call, policy->service, err));
     HEARTH_TRY(hearth_policy_finish(policy, call->arena, err));
 
-    /* Look for mistakes that are no errors. */
+    /* Find mistakes that deserve a warning only. */
     struct warning_list warnings = {.arena = call->arena};
     warnings.v = hearth_arena_array(call->arena, MAX_WARNINGS, sizeof warnings.v[0]);
     if (warnings.v == NULL) {

@@ -374,7 +374,7 @@ static size_t keep_legacy_labels(struct hearth_labels *sets, size_t n)
 
 /*
  * Whether some label cannot be shown. Sets that were projected on the same names share their texts:
- * each is looked at once.
+ * each is visited once.
  */
 static bool has_other_labels(const struct hearth_labels *sets, size_t n)
 {

@@ -200,7 +200,7 @@ void hearth_otlp_add_label(struct otlp_scan *s, struct otlp_labels *labels,
     const struct otlp_value *value = &attribute->value;
     struct hearth_str key = attribute->key;
 
-    /* The service is no label of its own. */
+    /* The service is not a label of its own. */
     assert(labels->n <= HEARTH_OTLP_MAX_LABELS);
     if (hearth_str_eq_c(key, OTLP_SERVICE_NAME)) {
         labels->service = labels->service.n == 0 ? value->text : labels->service;

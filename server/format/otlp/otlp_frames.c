@@ -116,7 +116,7 @@ static enum hearth_status read_line(struct otlp_scan *s, struct pprof_cursor c, 
     return HEARTH_OK;
 }
 
-/* The mapping of a location; an empty one is none. */
+/* The mapping of a location; an empty mapping counts as no mapping. */
 static uint32_t choose_mapping(const struct otlp_dictionary *d, uint64_t idx)
 {
     const struct otlp_mapping *m = &d->mappings[idx];

@@ -46,13 +46,13 @@ enum otlp_value_kind {
 struct otlp_value {
     enum otlp_value_kind kind;
     struct hearth_str text; /* of NUMBER, too: as in JSON */
-    int64_t number;         /* of integers; a number that is none is a TEXT */
+    int64_t number;         /* of integers; other numbers are TEXT */
 };
 
 /* What the attribute of a sample is used for. */
 enum otlp_role {
     OTLP_LABEL,
-    OTLP_SERVICE,    /* names the service, and is no label */
+    OTLP_SERVICE,    /* names the service, and is not a label */
     OTLP_EXECUTABLE, /* names it if nothing else does */
 };
 
@@ -123,7 +123,7 @@ struct otlp_samples {
     uint32_t n, n_bad;
     uint32_t *attributes; /* indices of the dictionary */
     size_t n_attributes, cap_attributes;
-    uint64_t first_ns, last_ns;  /* of the timestamps; 0: there are none */
+    uint64_t first_ns, last_ns;  /* of the timestamps; 0: no timestamps */
     struct hearth_str *services; /* [n_groups] */
     size_t n_groups, cap_services;
     uint32_t *order; /* sorted by service: of group g are order[first[g]..first[g + 1]) */

@@ -12,7 +12,7 @@
 
 #define NS_PER_SEC UINT64_C(1000000000)
 
-/* Of the 65,535 bytes of a record; and the command name. */
+/* The addresses that a record of 65,535 bytes can hold, and the command name. */
 #define MAX_FRAMES (65535 / 8 + 1)
 
 /* Marks among the addresses of a call chain: those that follow are of this mode. */

@@ -349,7 +349,7 @@ static enum hearth_status apply_fork(struct perf_space *space, const struct perf
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the start of a thread is truncated");
     }
 
-    /* Of two elements that may be new, the first may move. */
+    /* The second of two new elements may move the first. */
     struct hearth_str comm = hearth_perf_space_comm(space, parent_pid, parent_tid);
     struct perf_thread *thread = find_or_add_thread(space, tid);
     if (thread == NULL || find_or_add_process(space, parent_pid) == NULL ||

@@ -61,7 +61,7 @@ static inline struct pprof_cursor pprof_message(const struct pprof_scan *s, enum
 
 /*
  * True if so many bytes follow the end of the message that an ordered reader (ordered_location and
- * its like) may read beyond it: it looks at no byte more than PPROF_SLACK_BYTES behind the end.
+ * its like) may read beyond it: it reads no byte more than PPROF_SLACK_BYTES after the end.
  */
 #define PPROF_SLACK_BYTES 64
 static inline bool pprof_has_slack(const struct pprof_scan *s, struct pprof_cursor c)

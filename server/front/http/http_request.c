@@ -29,7 +29,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* Without Basic: a browser would ask for a password that is no token. */
+/* Without Basic, for which a browser would ask for a password. */
 #define AUTHENTICATE_VALUE  "Bearer realm=\"hearth\""
 #define DISCARD_MAX_BYTES   (INT64_C(16) << 20)
 #define ANSWER_NOW_BYTES    (INT64_C(64) << 10) /* longer announced bodies are not waited for */

@@ -141,7 +141,7 @@ enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, cons
         last_errno = 0;
     }
 
-    /* Skipped addresses are no error if another one was bound. */
+    /* Skipped addresses are not an error if another one was bound. */
     freeaddrinfo(list);
     if (last_errno != 0 &&
         (listeners->n == n_before || (last_errno != EADDRNOTAVAIL && last_errno != EAFNOSUPPORT))) {

@@ -27,7 +27,7 @@ static size_t get_half_bytes(enum hearth_jwk_kind kind)
     return 0;
 }
 
-/* From the two numbers of a JWT's signature to the DER that OpenSSL reads. False: they are none. */
+/* The two numbers of a JWT's signature as the DER that OpenSSL reads. False: not two numbers. */
 static bool encode_pair(struct hearth_str pair, size_t half_bytes, unsigned char ret[DER_MAX_BYTES],
                         size_t *ret_n)
 {

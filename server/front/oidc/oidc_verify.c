@@ -11,7 +11,7 @@
 
 /* ---- subjects ---- */
 
-/* "KIND:CLAIM", or "KIND:ISSUER:CLAIM" for an issuer with a name. p is NULL: it is no subject. */
+/* "KIND:CLAIM", or "KIND:ISSUER:CLAIM" for an issuer with a name. p is NULL: not a subject. */
 static struct hearth_str make_subject(const char *kind, const struct hearth_oidc_issuer *issuer,
                                       struct hearth_str claim, struct hearth_arena *arena)
 {
@@ -121,7 +121,7 @@ static enum hearth_status find_jwt_key(struct hearth_oidc *oidc, struct hearth_o
     return HEARTH_OK;
 }
 
-/* Sets ret_is_wrong if the signature is. A key that nobody knows is no guess. */
+/* Sets ret_is_wrong if the signature is. An unknown key does not count as a guess. */
 static enum hearth_status check_signature(struct hearth_oidc *oidc, const struct hearth_jwt *jwt,
                                           struct hearth_checked_jwt *checked, bool *ret_is_wrong,
                                           struct hearth_err *err)

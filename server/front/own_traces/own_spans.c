@@ -88,7 +88,7 @@ static void pack_request(const struct hearth_own_span *in, int64_t mono_to_wall_
         add_pair(packed, "hearth.steps", "some are left out");
     }
 
-    /* Mistakes of callers are no errors of a server's span. */
+    /* A caller's mistake is not an error of the server's span. */
     if (in->is_fault) {
         opentelemetry__proto__trace__v1__status__init(&packed->status);
         packed->status.code =

@@ -30,7 +30,7 @@ static bool fill_noise_level(struct hearth_rpc *rpc, const struct hearth_change 
     return true;
 }
 
-/* Fills all levels; without a judgement there are none. */
+/* Fills all levels, if the diff was judged. */
 static void fill_noise_levels(struct hearth_rpc *rpc, const struct hearth_flame_diff *diff,
                               const struct hearth_change *changes, Hearth__V1__DiffNoise *out)
 {

@@ -15,7 +15,7 @@
 #define CREDENTIAL_MAX_BYTES ((size_t)64 << 10)
 #define TENANTS_MAX_BYTES    ((size_t)256 << 10)
 
-/* ---- who calls ---- */
+/* ---- the caller ---- */
 
 /* The subjects "KIND:NAME" of a list of names, in the arena. Longer names are cut: they are no
  * subjects of grants. */
@@ -87,7 +87,7 @@ static enum hearth_status read_certificate(const struct hearth_front_caller *cal
     return HEARTH_OK;
 }
 
-/* A page of another origin must not use the session of the person who looks at it. */
+/* A page of another origin must not use the session of its reader. */
 static enum hearth_status read_session(const struct hearth_front_caller *caller,
                                        struct hearth_credential *ret, struct hearth_err *err)
 {

@@ -17,7 +17,7 @@
  */
 enum hearth_status hearth_rpc_write_audit(struct hearth_rpc *rpc, enum hearth_status status);
 /*
- * Appends about max_bytes of the request as JSON; nothing if it has secrets, or is no message.
+ * Appends about max_bytes of the request as JSON; nothing if it has secrets or is not a message.
  */
 void hearth_rpc_write_request(struct hearth_rpc *rpc, size_t max_bytes, struct hearth_buf *out);
 /* What a call was about, for the log, where its request may not be in it or says too little. */

@@ -58,7 +58,7 @@ static bool is_field(struct hearth_str name, const char *wanted)
     return wanted != NULL && hearth_str_eq_nocase(name, hearth_str_c(wanted));
 }
 
-/* Of a header that may be sent once, counts how often it was, and keeps the first. */
+/* Counts the occurrences of a header that may be sent once, and keeps the first. */
 static void take_first(struct hearth_str value, size_t *n, struct hearth_str *first)
 {
     if ((*n)++ == 0) {

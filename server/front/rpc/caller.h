@@ -78,10 +78,10 @@ struct hearth_network_range {
     unsigned n_bits; /* of ip that count, 0 to 128 */
 };
 
-/* False for a text that is no range. */
+/* False for a text that is not a range. */
 HEARTH_MUST_CHECK bool hearth_network_range_parse(struct hearth_str text,
                                                   struct hearth_network_range *ret);
-/* False also for an address that is none. */
+/* False also for a text that is not an address. */
 bool hearth_network_range_has(const struct hearth_network_range *range, const char *address);
 /* True if the caller's address is in one of the ranges, a list of texts that ends with NULL. */
 bool hearth_caller_is_within(const struct hearth_front_caller *caller, const char *const *ranges);

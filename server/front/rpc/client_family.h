@@ -21,7 +21,7 @@
 const char *hearth_client_of_user_agent(struct hearth_str user_agent);
 /* NULL for a spyName that is not in the table. */
 const char *hearth_client_of_spy(struct hearth_str spy);
-/* NULL for a name that is no family of an agent: "go", "java", "node", "python", ... */
+/* NULL for a name that is not a family of an agent: "go", "java", "node", "python", ... */
 const char *hearth_client_of_language(struct hearth_str language);
 /* Creates the series of hearth_rejected_profiles_total for every family, with the value 0. */
 void hearth_client_declare_metrics(void);

@@ -4,7 +4,7 @@
 
 struct hearth_rpc;
 
-/* For every request that has ended, before its arena is freed; ignores what is no query of data. */
+/* For every request that has ended, before its arena is freed; ignores requests without a query. */
 void hearth_query_note(struct hearth_rpc *rpc);
 
 #endif

@@ -11,7 +11,7 @@
 #define LINES_PER_SECOND 10
 #define SLOW_NS          (INT64_C(5) * HEARTH_NS_PER_SEC)
 
-/* For collecting methods: the deadline of the client and the stop of the server are no faults. */
+/* For collecting methods: the deadline of the client and the stop of the server are not faults. */
 static bool is_stream_fault(const struct hearth_rpc *rpc)
 {
     return rpc->status == HEARTH_INTERNAL || rpc->status == HEARTH_CORRUPT ||

@@ -136,7 +136,7 @@ static int64_t get_next_due_ns(const struct scrape *scrape, int64_t now_ns)
     return scrape->due_mono_ns + (late_ns < 0 ? 0 : late_ns / interval_ns + 1) * interval_ns;
 }
 
-/* Another server has the target: its next profile here is no difference to the last one. */
+/* Another server has the target: later profiles here are not compared with the last one. */
 static void lose_claim(struct scrape *scrape, int64_t now_ns, int64_t hold_ns)
 {
     scrape->has_news = false;
@@ -275,7 +275,7 @@ static enum hearth_status make_scraper(struct hearth_scraper *scraper, struct he
     return hearth_scrape_targets_init(scraper, err);
 }
 
-/* A tenant that no request can name would have profiles that nobody can query. */
+/* Profiles of a tenant that no request can name could not be queried. */
 static enum hearth_status check_scrape_tenants(const struct hearth_scrape_options *options,
                                                struct hearth_err *err)
 {

@@ -44,7 +44,7 @@ bool hearth_role_gives(enum hearth_role role, enum hearth_right right)
     return right == HEARTH_RIGHT_PUBLIC || (g_roles[role].rights & (1u << right)) != 0;
 }
 
-/* 0 for a name that is no mode. */
+/* 0 for a name that is not a mode. */
 static unsigned find_mode(struct hearth_str name)
 {
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_modes); i++) {

@@ -118,7 +118,7 @@ bool hearth_token_parse(struct hearth_str text, struct hearth_str *ret_id,
         return false;
     }
 
-    /* All checks run, whatever the first ones say. */
+    /* All checks run, even if the first ones fail. */
     bool has_prefix = hearth_str_eq_secret(hearth_str_n(text.p, PREFIX_CHARS), HEARTH_STR(PREFIX));
     bool has_digits = are_digits(text.p + ID_AT, HEARTH_TOKEN_ID_CHARS);
     bool has_more_digits = are_digits(text.p + SECRET_AT, HEARTH_TOKEN_TEXT_CHARS - SECRET_AT);

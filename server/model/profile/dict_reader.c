@@ -39,7 +39,7 @@ struct hearth_dict_impl {
     /* Path of the stack that was added last: the node of each of its locations, root first. */
     uint32_t *path;
     size_t cap_path;
-    /* Of all stacks; NULL until they are wanted. Several readers may make them at the same time. */
+    /* The keys of all stacks; NULL until needed. Several readers may make them at the same time. */
     struct hearth_hash128 *_Atomic stack_keys;
 };
 

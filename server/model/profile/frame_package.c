@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* Of a longer name, only the beginning is looked at; in units of UTF-16, as the page counts. */
+/* Only the beginning of a longer name is read; in units of UTF-16, as the page counts. */
 #define MOST_UNITS 1000
 
 /* Return the place of the first `part`, or text.n if the text does not contain it. */

@@ -162,7 +162,7 @@ struct hearth_str hearth_symbol_strip_marks(struct hearth_str name, enum hearth_
         }
     }
 
-    /* What is no function: stubs of V8, objects in Julia's profiles of allocations. */
+    /* Names that are not functions: stubs of V8, objects in Julia's profiles of allocations. */
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(stubs); i++) {
         if (starts_with(name, stubs[i])) {
             *ret = HEARTH_LANGUAGE_NONE;

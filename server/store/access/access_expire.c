@@ -137,7 +137,7 @@ enum hearth_status hearth_audit_expire(struct hearth_store *store, struct hearth
             break;
         }
 
-        /* A reader or another server may be in the way: the next call goes on. */
+        /* A reader or another server may be in the way: the next call continues. */
         struct hearth_err reason = HEARTH_ERR_INIT;
         enum hearth_status status = hearth_partitions_drop(store, pg, "audit", day, &reason);
         if (status != HEARTH_OK && hearth_pg_usable(pg)) {

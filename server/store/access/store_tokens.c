@@ -216,7 +216,7 @@ static enum hearth_status note_uses(void *context, struct hearth_transaction *tr
     hearth_pg_param_rows(&params, &use_rows, uses, note->n);
     *ret_changed = false;
 
-    /* Of several uses of a credential the latest counts. */
+    /* The latest of several uses of a credential counts. */
     HEARTH_TRY(hearth_transaction_run(
         transaction,
         "UPDATE hearth_data.access_token t SET last_used_at = l.used_at, last_used_from = l.address"

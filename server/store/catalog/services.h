@@ -1,5 +1,5 @@
 /*
- * services.h -- services by name, for rows that are no profiles but belong to a service (private to
+ * services.h -- services by name, for rows other than profiles that belong to a service (private to
  * the store).
  *
  * Threads: safe, also between servers.

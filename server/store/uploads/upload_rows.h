@@ -10,7 +10,7 @@
 
 #include "pg/pg_rows.h"
 
-/* Of the table, or a row of it, that is named u. */
+/* Columns of the table, or of a row of it, that is named u. */
 #define HEARTH_UPLOAD_COLUMNS                                                            \
     "u.tenant, u.upload_id, u.file_name, u.format, u.label_names, u.label_values,"       \
     " u.from_at, u.until_at, u.sample_rate, u.n_bytes, u.part_bytes, u.sha256, u.state," \
