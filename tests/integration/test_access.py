@@ -498,7 +498,7 @@ class Proxies(unittest.TestCase):
         metadata = [("x-forwarded-user", "bob")]
         hearth.server.call("querier.v1.QuerierService/ProfileTypes", [], metadata)
 
-    def test_nobody_else_does(self):
+    def test_headers_of_other_addresses_are_ignored(self):
         hearth = self.serve("10.0.0.0/8")
         self.assertEqual(self.types(hearth, {"X-Forwarded-User": "bob", "X-Forwarded-For": "10.0.0.1"}), 401)
 

@@ -150,7 +150,7 @@ class Token(unittest.TestCase):
         for headers, status in (({}, 401), ({"Authentication": "x"}, 401), ({"Authentication": self.TOKEN}, 200)):
             self.assertEqual(self.server.http("POST", path, b"{}", {**JSON, **headers})[0], status)
 
-    def test_nobody_else_needs_it(self):
+    def test_methods_of_clients_need_no_agent_token(self):
         self.assertEqual(ask(self.server.channel, "/version.v1.Version/Version", UNARY)[0], grpc.StatusCode.OK)
 
     def test_it_is_shown_nowhere(self):

@@ -154,7 +154,7 @@ class Cli(unittest.TestCase):
                 self.assertIn("cannot reach 127.0.0.1:%d: Connection refused; " % port, done.err)
             self.assertLess(time.monotonic() - started, 60)
 
-    def test_urls_that_are_none_are_usage_errors(self):
+    def test_invalid_urls_are_usage_errors(self):
         for url in ("ftp://127.0.0.1:4040/x", "https://", "http://", "http://host/path"):
             done = hearth("query", "types", "--url", url)
             self.assertEqual((done.code, done.out), (USAGE, ""), done.err)

@@ -120,7 +120,7 @@ class FrontSlow(unittest.TestCase):
         self.assertGreaterEqual(self.connections("slow") - before, len(SLOW) - 3)
         self.assertIn("slower than head-timeout and min-body-rate allow", self.server.log())
 
-    def test_slow_clients_lock_nobody_out(self):
+    def test_slow_clients_do_not_lock_others_out(self):
         good = socket.create_connection(("127.0.0.1", self.server.port), timeout=50)
         self.ask(good)
         kinds = list(SLOW.values())

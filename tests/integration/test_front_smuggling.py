@@ -182,7 +182,7 @@ class Smuggling(unittest.TestCase):
                 self.assertTrue(answer.startswith(b"HTTP/1.1 200"), answer[:100])
                 self.check_refused(name, answer[answer.index(b"ok\n") + 3:], status)
 
-    def test_what_is_in_order_is_taken_and_the_next_request_too(self):
+    def test_correct_requests_and_the_next_ones_are_answered(self):
         for name, request in TAKEN.items():
             with self.subTest(name):
                 answer = self.exchange([request + HIDDEN])

@@ -354,7 +354,7 @@ class Limits(unittest.TestCase):
             function(*arguments, **more)
         self.assertIn(part, caught.exception.message)
 
-    def test_a_profile_over_the_size_limit_is_refused_for_its_size_whatever_the_rate(self):
+    def test_a_profile_over_the_size_limit_is_refused_for_its_size_at_any_rate(self):
         """Beyond the rate, too: a 429 would make the client send it again, for ever."""
         large = Profile([("alloc_space", "bytes")], time_ns=now_ms() * 1_000_000).add(["x" * 5_000_000], [1]).encode()
         noise = Profile([("alloc_space", "bytes")], time_ns=now_ms() * 1_000_000).add(["main"], [1])

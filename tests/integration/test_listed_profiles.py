@@ -301,7 +301,7 @@ class ListedProfiles(unittest.TestCase):
         self.assertLess(now_ms() - started, 5000)
         server.stop()
 
-    def test_of_many_labels_the_first_by_name_are_counted(self):
+    def test_the_first_labels_by_name_are_counted(self):
         server = Server("--builder=false", database_url=self.own_database("labels"))
         names = ["l%03d" % i for i in range(150)]
         random.Random(7).shuffle(names)

@@ -278,7 +278,7 @@ class NetworkTasks(unittest.TestCase):
             self.assertNotIn(secret.encode(), dump, secret)
             self.assertNotIn(secret.encode(), plain, secret)
 
-    def test_what_comes_again_is_stored_once(self):
+    def test_repeated_events_are_stored_once(self):
         network, process = self.start("again")
         days = []
         for at in (self.a, self.b):

@@ -463,7 +463,7 @@ class Logins(unittest.TestCase):
         ]
         self.assertEqual(eventually(events, what="the refusal in the audit log")[0]["outcome"], "permission_denied")
 
-    def test_nobody_is_sent_elsewhere(self):
+    def test_a_log_in_returns_to_paths_of_this_server_only(self):
         for path in ("//evil.example", "https://evil.example", "/\\evil.example", "evil", "/\t/evil.example", "/a\r\nX: y", "/" + "a" * 2000):
             status, head, _ = self.server.http("GET", "/api/v1/oidc/login?return=" + urllib.parse.quote(path, safe=""))
             self.assertEqual(status, 400, path)

@@ -149,7 +149,7 @@ the configuration is valid
         ):
             self.assertEqual(self.printed("--database-url", url)["database-url"], shown)
 
-    def test_what_nobody_knows_is_refused_with_exit_code_2(self):
+    def test_unknown_options_are_refused_with_exit_code_2(self):
         self.refused('unknown option "--no-such"', "--no-such")
         self.refused('unknown option "--no-such"', "--no-such=1")
         self.refused("unexpected argument", "serve")
@@ -171,7 +171,7 @@ the configuration is valid
             "listen: 0.0.0.0:0 can be reach",
         ])
 
-    def test_values_that_are_none_are_refused_with_exit_code_2(self):
+    def test_invalid_values_are_refused_with_exit_code_2(self):
         for flag, value in (
             ("--max-samples", "many"), ("--max-samples", "-1"), ("--max-samples", ""), ("--max-profile-bytes", "1x"),
             ("--commit-linger", "3"), ("--multitenancy=maybe", None), ("--log-level", "loud"), ("--log-format", "xml"),

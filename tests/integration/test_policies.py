@@ -166,7 +166,7 @@ class Policies(unittest.TestCase):
             stored = self.set()["policy"]
             self.assertEqual(self.ask("GetPolicy", {"service": self.service})["policy"]["uuid"], stored["uuid"])
 
-    def test_of_two_who_change_the_same_version_one_does(self):
+    def test_one_of_several_changes_of_the_same_version_succeeds(self):
         self.set()
         outcomes = []
 
@@ -221,7 +221,7 @@ class Policies(unittest.TestCase):
             for line in answer.get("lines", [])
         }
 
-    def test_metrics_are_kept_as_they_were_sent_whoever_takes_them(self):
+    def test_metrics_are_kept_as_they_were_sent_by_any_server(self):
         at = server.now_ms() - 120_000
         labels = {"process_name": "app", "layer": "OS_LINUX"}
         http = {**labels, "uri": "global"}
@@ -418,7 +418,7 @@ class Policies(unittest.TestCase):
         self.assertNotIn("triggers", run)
         self.assertIn("no metrics of SYSTEM_LOAD: ", "\n".join(run["notes"]))
 
-    def test_a_whole_life(self):
+    def test_a_policy_is_set_and_polled_and_triggers_one_task(self):
         self.ask("SetPolicy", {"policy": policy(self.service, {**CPU, "threshold": "10"})})
         app = agents.Process(self.service, "pod-1", "app")
         idle = agents.Process(self.service, "pod-1", "idle")

@@ -139,7 +139,7 @@ class Filter(unittest.TestCase):
 
 
 class Modes(unittest.TestCase):
-    def test_off_and_log_are_what_they_say(self):
+    def test_off_installs_no_filter_and_log_lets_everything_run(self):
         server = Server("--sandbox", "off")
         self.assertEqual(status(server.process.pid)["Seccomp"], "0")
         server.stop()

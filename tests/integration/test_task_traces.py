@@ -268,7 +268,7 @@ class OneServer(unittest.TestCase):
         self.assertIn("note: 1 snapshots were cut when they came", hearth("--url", url, "task", "threads", "large-" + task).err)
         self.assertEqual(self.stored("span_group", "segment_id = 'large-%s' AND flags & 4 = 4" % task), 1)
 
-    def test_what_makes_no_sense_is_refused_and_not_stored(self):
+    def test_invalid_segments_are_refused_and_not_stored(self):
         task, now = new_task(self.server, self.service), now_ms()
         good = [span(0, ENDPOINT, now, now + 1)]
         agent = self.agent

@@ -31,7 +31,7 @@ static void values_have_three_digits_in_the_largest_fitting_unit(void **state)
     }
 }
 
-static void a_value_fills_as_many_columns_of_printf_whatever_its_unit(void **state)
+static void a_value_fills_as_many_columns_of_printf_in_any_unit(void **state)
 {
     char text[48];
 
@@ -147,7 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_have_three_digits_in_the_largest_fitting_unit),
-        cmocka_unit_test(a_value_fills_as_many_columns_of_printf_whatever_its_unit),
+        cmocka_unit_test(a_value_fills_as_many_columns_of_printf_in_any_unit),
         cmocka_unit_test(the_values_of_a_column_have_one_unit),
         cmocka_unit_test(a_bar_is_exact_to_an_eighth_and_fits_its_width),
         cmocka_unit_test(a_text_is_truncated_and_padded_by_characters_without_control_characters),

@@ -246,7 +246,7 @@ static void a_wait_that_gives_up_an_outer_lock_aborts(void **state)
     assert_non_null(strstr(text, "test.outer (rank 10) is acquired under test.inner (rank 20)"));
 }
 
-static void other_misuse_aborts(void **state)
+static void releasing_or_assuming_a_free_lock_aborts(void **state)
 {
     (void)state;
     char text[1024];
@@ -274,7 +274,7 @@ int main(void)
         cmocka_unit_test(a_lower_rank_under_a_higher_one_aborts_with_both_names),
         cmocka_unit_test(two_locks_of_one_rank_abort),
         cmocka_unit_test(a_wait_that_gives_up_an_outer_lock_aborts),
-        cmocka_unit_test(other_misuse_aborts),
+        cmocka_unit_test(releasing_or_assuming_a_free_lock_aborts),
 #endif
     };
 

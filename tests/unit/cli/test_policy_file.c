@@ -101,7 +101,7 @@ static void test_a_policy_may_be_empty(void **state)
     hearth_arena_release(&fixture.arena);
 }
 
-static void test_what_is_wrong_is_said_with_its_line(void **state)
+static void test_mistakes_are_named_with_their_lines(void **state)
 {
     (void)state;
     assert_refused("", "the file is empty");
@@ -126,7 +126,7 @@ int main(void)
         cmocka_unit_test(test_the_yaml_of_skywalking_is_read),
         cmocka_unit_test(test_the_json_of_answers_is_read),
         cmocka_unit_test(test_a_policy_may_be_empty),
-        cmocka_unit_test(test_what_is_wrong_is_said_with_its_line),
+        cmocka_unit_test(test_mistakes_are_named_with_their_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

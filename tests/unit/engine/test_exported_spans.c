@@ -19,7 +19,7 @@ static size_t count(double ratio, uint64_t hi_step, uint64_t lo_step)
     return n;
 }
 
-static void a_ratio_is_met_whatever_the_ids_look_like(void **state)
+static void a_ratio_is_met_for_ids_of_any_form(void **state)
 {
     (void)state;
     static const uint64_t steps[][2] = {
@@ -63,7 +63,7 @@ static void the_decision_is_the_same_everywhere_and_for_ever(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ratio_is_met_whatever_the_ids_look_like),
+        cmocka_unit_test(a_ratio_is_met_for_ids_of_any_form),
         cmocka_unit_test(samplers_before_it_do_not_matter),
         cmocka_unit_test(the_decision_is_the_same_everywhere_and_for_ever),
     };

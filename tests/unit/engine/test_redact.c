@@ -62,7 +62,7 @@ static void fields_of_json_lose_their_values(void **state)
           "{\"in\":\"{\\\"password\\\":\\\"" GONE "\\\",\\\"b\\\":1}\"}");
 }
 
-static void what_does_not_end_goes_to_the_end(void **state)
+static void a_value_without_an_end_is_removed_to_the_end_of_the_text(void **state)
 {
     (void)state;
     check("{\"password\":\"abc", 1, "{\"password\":\"" GONE);
@@ -94,7 +94,7 @@ static void xml_and_yaml_lose_their_values(void **state)
     check("a: 1\n  password: two words\nb: 2\n", 1, "a: 1\n  password: " GONE "\nb: 2\n");
 }
 
-static void a_header_goes_as_a_whole_whatever_it_begins_with(void **state)
+static void a_header_is_sent_whole_however_it_begins(void **state)
 {
     (void)state;
     check("Set-Cookie: \"x\"; id=s3cret\r\nHost: a\r\n", 1, "Set-Cookie: " GONE "\r\nHost: a\r\n");
@@ -145,7 +145,7 @@ static void expressions_match_anywhere(void **state)
     check("card 1234-5678 and 1111-22223", 2, "card " GONE " and " GONE "3");
 }
 
-static void the_rest_stays(void **state)
+static void texts_without_secrets_stay_as_they_are(void **state)
 {
     (void)state;
     static const char *const texts[] = {"",
@@ -260,15 +260,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headers_lose_their_values_with_continuation_lines),
         cmocka_unit_test(fields_of_json_lose_their_values),
-        cmocka_unit_test(what_does_not_end_goes_to_the_end),
+        cmocka_unit_test(a_value_without_an_end_is_removed_to_the_end_of_the_text),
         cmocka_unit_test(queries_and_forms_lose_their_values),
         cmocka_unit_test(xml_and_yaml_lose_their_values),
-        cmocka_unit_test(a_header_goes_as_a_whole_whatever_it_begins_with),
+        cmocka_unit_test(a_header_is_sent_whole_however_it_begins),
         cmocka_unit_test(words_are_joined_in_any_way),
         cmocka_unit_test(values_named_by_the_field_before_go),
         cmocka_unit_test(encodings_do_not_hide_names_nor_ends),
         cmocka_unit_test(expressions_match_anywhere),
-        cmocka_unit_test(the_rest_stays),
+        cmocka_unit_test(texts_without_secrets_stay_as_they_are),
         cmocka_unit_test(names_of_tags_are_names),
         cmocka_unit_test(bad_rules_are_named),
         cmocka_unit_test(random_pieces_never_keep_the_secret),

@@ -293,7 +293,7 @@ static void variables_in_the_wrong_place_are_refused(void **state)
     assert_refused("{a=\"\x01\"}", NONE, "a control character in the query, at offset 4");
 }
 
-static void what_is_no_selector_is_refused_with_its_place(void **state)
+static void an_invalid_selector_is_refused_with_its_place(void **state)
 {
     (void)state;
     assert_refused("{pod=\"${__span.tags.pod}\", }}", NONE, "at offset 28");
@@ -342,7 +342,7 @@ int main(void)
         cmocka_unit_test(a_backslash_of_a_regular_expression_cannot_take_a_byte_of_a_value),
         cmocka_unit_test(unknown_variables_are_refused_by_name_and_place),
         cmocka_unit_test(variables_in_the_wrong_place_are_refused),
-        cmocka_unit_test(what_is_no_selector_is_refused_with_its_place),
+        cmocka_unit_test(an_invalid_selector_is_refused_with_its_place),
         cmocka_unit_test(selectors_of_any_size_stay_within_those_that_can_be_read),
     };
     hearth_arena_init(&g_arena, 0);

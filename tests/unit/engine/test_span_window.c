@@ -407,7 +407,7 @@ static void assert_refused(const struct question *q)
     hearth_arena_release(&arena);
 }
 
-static void what_is_no_window_is_refused(void **state)
+static void an_invalid_window_is_refused(void **state)
 {
     (void)state;
     struct question q = question_of("{}", 5, 4);
@@ -449,7 +449,7 @@ static void assert_says(const struct question *q, const char *searched, const ch
     hearth_arena_release(&arena);
 }
 
-static void who_finds_nothing_hears_what_was_searched_and_since_when_profiles_are_kept(void **state)
+static void an_empty_answer_says_what_was_searched_and_since_when_profiles_are_kept(void **state)
 {
     (void)state;
     int64_t at_ns = begin_ns() + 2 * HOUR;
@@ -500,9 +500,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_meet_profiles_to_the_nanosecond_in_every_state),
         cmocka_unit_test(windows_at_the_ends_of_time_do_not_overflow),
-        cmocka_unit_test(what_is_no_window_is_refused),
-        cmocka_unit_test(
-            who_finds_nothing_hears_what_was_searched_and_since_when_profiles_are_kept),
+        cmocka_unit_test(an_invalid_window_is_refused),
+        cmocka_unit_test(an_empty_answer_says_what_was_searched_and_since_when_profiles_are_kept),
     };
     return cmocka_run_group_tests(tests, start_window, stop_window);
 }

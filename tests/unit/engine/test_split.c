@@ -248,7 +248,7 @@ static void empty_values_are_dropped_and_counted(void **state)
     assert_discards(h->discards, "empty_labels=1");
 }
 
-static void of_a_repeated_key_the_first_text_of_the_table_counts(void **state)
+static void the_first_text_of_a_repeated_key_counts(void **state)
 {
     struct hand *h = *state;
     (void)hand_string(h, "car");
@@ -384,7 +384,7 @@ int main(void)
         hand_test(a_key_without_a_name_splits_nothing),
         hand_test(numeric_labels_are_dropped_and_counted),
         hand_test(empty_values_are_dropped_and_counted),
-        hand_test(of_a_repeated_key_the_first_text_of_the_table_counts),
+        hand_test(the_first_text_of_a_repeated_key_counts),
         hand_test(attributes_stay_beside_the_samples_in_any_spelling),
         hand_test(long_sample_labels_are_dropped_and_counted),
         hand_test(sets_beyond_max_label_sets_fall_back_to_the_series),

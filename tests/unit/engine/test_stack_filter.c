@@ -158,7 +158,7 @@ static void assert_refused(struct hearth_stack_filter filter, const char *messag
     hearth_arena_release(&arena);
 }
 
-static void what_is_no_regular_expression_is_named_with_its_field(void **state)
+static void an_invalid_regular_expression_is_named_with_its_field(void **state)
 {
     struct world *w = *state;
     assert_refused((struct hearth_stack_filter){.regex = HEARTH_STR("a(b")},
@@ -310,7 +310,7 @@ int main(void)
         world_test(without_passes_a_stack_whose_deeper_ones_do_not),
         world_test(regular_expressions_are_looked_for_anywhere_in_a_name),
         world_test(a_stack_without_frames_contains_nothing),
-        world_test(what_is_no_regular_expression_is_named_with_its_field),
+        world_test(an_invalid_regular_expression_is_named_with_its_field),
         world_test(at_most_64_functions_are_wanted_together),
         world_test(every_node_is_judged_as_its_own_path_would_be),
     };

@@ -44,7 +44,7 @@ static void begin(enum hearth_task_kind kind)
     g_request = (struct hearth_task_request){.kind = kind};
 }
 
-static void what_a_kind_has_no_use_for_is_refused(void **state)
+static void members_that_a_kind_of_task_does_not_use_are_refused(void **state)
 {
     (void)state;
     const struct hearth_str names[] = {HEARTH_STR("mesh")};
@@ -333,7 +333,7 @@ static void texts_have_bounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_kind_has_no_use_for_is_refused),
+        cmocka_unit_test(members_that_a_kind_of_task_does_not_use_are_refused),
         cmocka_unit_test(tasks_of_processes_are_checked_in_order),
         cmocka_unit_test(long_lists_of_labels_are_refused),
         cmocka_unit_test(trace_tasks_are_checked_in_order),

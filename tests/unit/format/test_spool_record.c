@@ -139,7 +139,7 @@ static void the_next_record_is_found_behind_damaged_bytes(void **state)
     hearth_buf_release(&out);
 }
 
-static void a_header_that_a_client_made_is_none(void **state)
+static void a_header_that_a_client_forged_is_not_accepted(void **state)
 {
     (void)state;
     struct hearth_buf out, bytes;
@@ -201,7 +201,7 @@ int main(void)
         cmocka_unit_test(every_flipped_bit_is_noticed_but_those_of_the_state),
         cmocka_unit_test(a_torn_record_is_refused_at_every_length),
         cmocka_unit_test(the_next_record_is_found_behind_damaged_bytes),
-        cmocka_unit_test(a_header_that_a_client_made_is_none),
+        cmocka_unit_test(a_header_that_a_client_forged_is_not_accepted),
         cmocka_unit_test(a_body_with_a_right_checksum_may_still_be_malformed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

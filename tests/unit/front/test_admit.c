@@ -162,7 +162,7 @@ static void token_session_proxy_certificate_is_the_order(void **state)
 }
 
 /* A wrong credential is no reason to try the next one. */
-static void a_wrong_credential_is_refused_whatever_else_is_sent(void **state)
+static void a_wrong_credential_is_refused_even_with_a_valid_certificate_or_proxy(void **state)
 {
     (void)state;
     struct hearth_front_caller caller =
@@ -246,7 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_way_finds_its_own_credential),
         cmocka_unit_test(token_session_proxy_certificate_is_the_order),
-        cmocka_unit_test(a_wrong_credential_is_refused_whatever_else_is_sent),
+        cmocka_unit_test(a_wrong_credential_is_refused_even_with_a_valid_certificate_or_proxy),
         cmocka_unit_test(only_trusted_proxies_name_users_and_addresses),
         cmocka_unit_test(groups_of_a_proxy_and_names_of_a_certificate_give_roles),
         cmocka_unit_test(a_session_changes_things_from_its_own_pages_only),

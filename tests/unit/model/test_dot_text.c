@@ -245,7 +245,7 @@ static size_t read_digraph(const char *text)
     return n;
 }
 
-static void whatever_names_hold_the_text_is_a_digraph(void **state)
+static void the_text_is_a_digraph_for_any_names(void **state)
 {
     (void)state;
     static const char bytes[] = "\"\\\n&;<>{}[]=,-#lN \t\x01/a*";
@@ -281,7 +281,7 @@ int main(void)
         cmocka_unit_test(values_are_in_the_unit_of_the_type),
         cmocka_unit_test(names_cannot_leave_their_quotes),
         cmocka_unit_test(long_names_are_broken_where_they_part_and_whole_in_the_tooltip),
-        cmocka_unit_test(whatever_names_hold_the_text_is_a_digraph),
+        cmocka_unit_test(the_text_is_a_digraph_for_any_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -508,7 +508,7 @@ static void two_servers_report_the_same_without_deadlock(void **state)
 
 /* ---- forgetting ---- */
 
-static void agents_that_nobody_hears_of_are_forgotten(void **state)
+static void agents_that_stop_reporting_are_forgotten(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -676,7 +676,7 @@ int main(void)
         cmocka_unit_test(beyond_a_limit_only_what_is_known_stays_alive),
         cmocka_unit_test(names_that_cannot_be_stored_are_refused_whole),
         cmocka_unit_test(two_servers_report_the_same_without_deadlock),
-        cmocka_unit_test(agents_that_nobody_hears_of_are_forgotten),
+        cmocka_unit_test(agents_that_stop_reporting_are_forgotten),
         cmocka_unit_test(what_a_task_names_stays),
         cmocka_unit_test(a_process_with_results_stays),
         cmocka_unit_test(every_table_that_refers_to_services_is_asked_before_one_goes),

@@ -255,7 +255,7 @@ static void *run_chaser(void *arg)
     return NULL;
 }
 
-static void what_one_server_acknowledged_the_next_look_at_another_finds(void **state)
+static void profiles_that_one_server_acknowledged_are_found_by_another(void **state)
 {
     (void)state;
     char url[256];
@@ -491,7 +491,7 @@ static void assert_is_stored(const char *url, struct hearth_series_ref ref)
     assert_int_equal(pg_cluster_int(url, sql), 1);
 }
 
-static void a_catalogue_that_went_back_in_time_is_loaded_anew(void **state)
+static void a_catalogue_that_went_back_in_time_is_loaded_again(void **state)
 {
     (void)state;
     char url[256];
@@ -680,13 +680,13 @@ int main(void)
         cmocka_unit_test(a_profile_before_1970_has_its_hour),
         cmocka_unit_test(tenants_never_see_each_other),
         cmocka_unit_test(threads_of_two_servers_resolving_the_same_new_series_agree),
-        cmocka_unit_test(what_one_server_acknowledged_the_next_look_at_another_finds),
+        cmocka_unit_test(profiles_that_one_server_acknowledged_are_found_by_another),
         cmocka_unit_test(the_index_survives_cut_connections),
         cmocka_unit_test(catalogue_writes_cut_at_any_moment_lose_and_double_nothing),
         cmocka_unit_test(a_database_that_is_away_is_unavailable_and_comes_back),
         cmocka_unit_test(a_series_that_no_index_could_take_is_refused),
         cmocka_unit_test(what_the_database_refuses_fails_only_its_own_request),
-        cmocka_unit_test(a_catalogue_that_went_back_in_time_is_loaded_anew),
+        cmocka_unit_test(a_catalogue_that_went_back_in_time_is_loaded_again),
         cmocka_unit_test(a_cancelled_look_at_the_index_leaves_the_others_alone),
         cmocka_unit_test(thousands_of_series_in_one_call_are_one_transaction),
         cmocka_unit_test(series_beyond_the_limit_are_refused_and_known_ones_are_not),

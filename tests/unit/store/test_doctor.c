@@ -318,7 +318,7 @@ static void finds_missing_rights(void **state)
     pg_cluster_run(url, "GRANT SELECT ON pg_catalog.pg_locks TO PUBLIC");
 }
 
-static void says_that_a_given_replica_is_none(void **state)
+static void says_that_a_given_replica_is_not_a_replica(void **state)
 {
     (void)state;
     char url[256];
@@ -346,7 +346,7 @@ int main(void)
         cmocka_unit_test(finds_what_is_missing_in_the_tables),
         cmocka_unit_test(finds_services_that_are_not_rolled_up),
         cmocka_unit_test(finds_missing_rights),
-        cmocka_unit_test(says_that_a_given_replica_is_none),
+        cmocka_unit_test(says_that_a_given_replica_is_not_a_replica),
     };
     return cmocka_run_group_tests(tests, start_durable_cluster, stop_cluster);
 }

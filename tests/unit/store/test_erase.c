@@ -195,7 +195,7 @@ static void a_leaked_label_value_is_not_in_the_files_any_more(void **state)
     close_fixture(&fix);
 }
 
-static void of_a_departed_service_not_even_symbols_are_left(void **state)
+static void a_service_without_profiles_leaves_not_even_symbols(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -516,7 +516,7 @@ static void what_cannot_be_summed_again_without_a_series_is_deleted(void **state
     close_fixture(&fix);
 }
 
-static void nonsense_is_refused(void **state)
+static void an_invalid_range_or_tenant_is_refused(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -544,7 +544,7 @@ int main(void)
         cmocka_unit_test(a_series_that_is_gone_comes_back_under_another_id),
         cmocka_unit_test(what_a_stale_server_pushes_into_the_range_goes_too),
         cmocka_unit_test(a_leaked_label_value_is_not_in_the_files_any_more),
-        cmocka_unit_test(of_a_departed_service_not_even_symbols_are_left),
+        cmocka_unit_test(a_service_without_profiles_leaves_not_even_symbols),
         cmocka_unit_test(symbols_stay_if_a_series_comes_while_they_are_deleted),
         cmocka_unit_test(late_rows_go_and_a_restart_in_between_does_no_harm),
         cmocka_unit_test(only_the_holder_of_the_lease_removes),
@@ -553,7 +553,7 @@ int main(void)
         cmocka_unit_test(blocks_are_built_again_from_the_profiles_that_are_left),
         cmocka_unit_test(where_profiles_are_gone_blocks_of_the_rest_are_summed_again),
         cmocka_unit_test(what_cannot_be_summed_again_without_a_series_is_deleted),
-        cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(an_invalid_range_or_tenant_is_refused),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

@@ -219,19 +219,19 @@ static void drop_behind_reader(const char *from)
     close_fixture(&fix);
 }
 
-static void nobody_waits_while_a_leaf_goes_behind_a_reader_of_all_days(void **state)
+static void no_statement_waits_while_a_drop_waits_for_a_reader_of_all_days(void **state)
 {
     (void)state;
     drop_behind_reader("profile");
 }
 
-static void nobody_waits_while_a_leaf_goes_behind_a_reader_of_another_day(void **state)
+static void no_statement_waits_while_a_drop_waits_for_a_reader_of_another_day(void **state)
 {
     (void)state;
     drop_behind_reader("profile WHERE ts >= 1728086400000000000");
 }
 
-static void nobody_waits_while_a_long_reader_holds_the_leaf_itself(void **state)
+static void no_statement_waits_while_a_long_reader_holds_the_leaf_itself(void **state)
 {
     (void)state;
     drop_behind_reader(LEAF);
@@ -409,9 +409,9 @@ int main(void)
         cmocka_unit_test(a_leaf_goes_and_others_stay),
         cmocka_unit_test(goes_on_from_wherever_it_was_left),
         cmocka_unit_test(a_detach_that_was_interrupted_is_finalized_also_of_another_leaf),
-        cmocka_unit_test(nobody_waits_while_a_leaf_goes_behind_a_reader_of_all_days),
-        cmocka_unit_test(nobody_waits_while_a_leaf_goes_behind_a_reader_of_another_day),
-        cmocka_unit_test(nobody_waits_while_a_long_reader_holds_the_leaf_itself),
+        cmocka_unit_test(no_statement_waits_while_a_drop_waits_for_a_reader_of_all_days),
+        cmocka_unit_test(no_statement_waits_while_a_drop_waits_for_a_reader_of_another_day),
+        cmocka_unit_test(no_statement_waits_while_a_long_reader_holds_the_leaf_itself),
         cmocka_unit_test(a_push_into_a_dropped_day_makes_its_leaf_again),
         cmocka_unit_test(a_push_into_a_day_that_is_going_waits_for_it),
         cmocka_unit_test(a_push_does_not_need_the_leaves_of_spans_and_makes_none_but_its_own),

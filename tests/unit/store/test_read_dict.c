@@ -569,7 +569,7 @@ static void a_chunk_that_inflates_beyond_its_cap_is_refused(void **state)
     close_store(store);
 }
 
-static void a_dictionary_nobody_wrote_is_missed(void **state)
+static void a_dictionary_that_was_never_written_is_missed(void **state)
 {
     (void)state;
     char url[256];
@@ -657,7 +657,7 @@ int main(void)
         cmocka_unit_test(the_least_recently_used_goes_when_memory_is_short),
         cmocka_unit_test(a_damaged_chunk_is_an_error_and_the_server_lives),
         cmocka_unit_test(a_chunk_that_inflates_beyond_its_cap_is_refused),
-        cmocka_unit_test(a_dictionary_nobody_wrote_is_missed),
+        cmocka_unit_test(a_dictionary_that_was_never_written_is_missed),
         cmocka_unit_test(loading_ends_with_its_request),
         cmocka_unit_test(refused_memory_is_an_error_and_nothing_more),
     };

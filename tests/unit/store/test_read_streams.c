@@ -408,7 +408,7 @@ static void a_plan_of_another_generation_is_aborted(void **state)
 
 /* ---- how PostgreSQL runs it ---- */
 
-static void every_table_is_read_by_its_index_though_nobody_analyzed_it(void **state)
+static void every_table_is_read_by_its_index_without_statistics(void **state)
 {
     (void)state;
     char url[256], text[512], sql[1024];
@@ -493,7 +493,7 @@ int main(void)
         cmocka_unit_test(cancellation_and_deadlines_reach_postgres),
         cmocka_unit_test(a_row_without_the_column_is_corrupt),
         cmocka_unit_test(sixty_four_columns_are_one_statement),
-        cmocka_unit_test(every_table_is_read_by_its_index_though_nobody_analyzed_it),
+        cmocka_unit_test(every_table_is_read_by_its_index_without_statistics),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

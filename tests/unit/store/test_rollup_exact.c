@@ -256,7 +256,7 @@ static void disturb_and_compare(int64_t min_profiles)
     free(run);
 }
 
-static void every_block_is_the_sum_of_its_profiles_whatever_happens(void **state)
+static void every_block_is_the_sum_of_its_profiles_after_any_event(void **state)
 {
     (void)state;
     disturb_and_compare(0);
@@ -272,7 +272,7 @@ int main(void)
 {
     hearth_log_set_level(HEARTH_LOG_ERROR);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_block_is_the_sum_of_its_profiles_whatever_happens),
+        cmocka_unit_test(every_block_is_the_sum_of_its_profiles_after_any_event),
         cmocka_unit_test(the_same_where_some_blocks_are_left_out),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);

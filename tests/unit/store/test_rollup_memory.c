@@ -69,7 +69,7 @@ static void rows_that_do_not_fit_are_sent_in_several_passes(void **state)
     close_fixture(&fix);
 }
 
-static void both_together(void **state)
+static void both_limits_apply_together(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -90,7 +90,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_that_do_not_fit_go_out_as_parts),
         cmocka_unit_test(rows_that_do_not_fit_are_sent_in_several_passes),
-        cmocka_unit_test(both_together),
+        cmocka_unit_test(both_limits_apply_together),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

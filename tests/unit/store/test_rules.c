@@ -296,7 +296,7 @@ static void lose_the_connection(struct counting *counting, const struct hearth_r
     hearth_pg_close(&counting->fix.builder.pg);
 }
 
-static void whoever_dies_or_loses_the_lease_after_the_sum_has_changed_nothing(void **state)
+static void a_server_that_dies_or_loses_the_lease_after_the_sum_has_changed_nothing(void **state)
 {
     (void)state;
     static void (*const accidents[])(struct counting *, const struct hearth_rule *) = {
@@ -346,7 +346,7 @@ static void count_something_else(struct counting *counting, const struct hearth_
                                     0, &err));
 }
 
-static void a_rule_that_changes_while_it_is_summed_begins_anew(void **state)
+static void a_rule_that_changes_while_it_is_summed_begins_again(void **state)
 {
     (void)state;
     struct counting counting;
@@ -589,8 +589,8 @@ int main(void)
         cmocka_unit_test(a_late_profile_is_counted_when_it_is_folded_in),
         cmocka_unit_test(what_lies_in_the_bucket_before_the_rule_began_never_counts),
         cmocka_unit_test(what_comes_between_sum_and_transaction_is_counted_later),
-        cmocka_unit_test(whoever_dies_or_loses_the_lease_after_the_sum_has_changed_nothing),
-        cmocka_unit_test(a_rule_that_changes_while_it_is_summed_begins_anew),
+        cmocka_unit_test(a_server_that_dies_or_loses_the_lease_after_the_sum_has_changed_nothing),
+        cmocka_unit_test(a_rule_that_changes_while_it_is_summed_begins_again),
         cmocka_unit_test(counters_keep_their_values_when_only_names_change),
         cmocka_unit_test(deletions_take_nothing_back),
         cmocka_unit_test(after_an_outage_it_goes_on_ten_minutes_at_a_time),

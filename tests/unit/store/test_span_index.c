@@ -302,7 +302,7 @@ static void stored_spans_are_found_by_their_ids(void **state)
     close_fixture(&fix);
 }
 
-static void what_a_deleted_service_left_goes(void **state)
+static void associations_of_a_deleted_service_are_removed(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -412,7 +412,7 @@ int main(void)
         cmocka_unit_test(the_latest_within_the_range_up_to_the_limit),
         cmocka_unit_test(many_ids_are_asked_at_once),
         cmocka_unit_test(stored_spans_are_found_by_their_ids),
-        cmocka_unit_test(what_a_deleted_service_left_goes),
+        cmocka_unit_test(associations_of_a_deleted_service_are_removed),
         cmocka_unit_test(all_that_waits_is_folded_however_small_its_rows_are),
         cmocka_unit_test(ids_that_do_not_spread_are_merged_too_and_nothing_is_lost),
         cmocka_unit_test(leaves_are_looked_into_by_their_key_alone),

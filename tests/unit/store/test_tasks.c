@@ -178,7 +178,7 @@ static void *race(void *arg)
     return NULL;
 }
 
-static void of_overlapping_tasks_on_two_servers_at_once_one_is_taken(void **state)
+static void one_of_two_overlapping_tasks_on_two_servers_is_taken(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -414,7 +414,7 @@ int main(void)
         cmocka_unit_test(a_task_comes_back_as_it_was_stored),
         cmocka_unit_test(tasks_of_processes_overlap_where_they_share_time_and_processes),
         cmocka_unit_test(tasks_of_instances_overlap_where_they_touch),
-        cmocka_unit_test(of_overlapping_tasks_on_two_servers_at_once_one_is_taken),
+        cmocka_unit_test(one_of_two_overlapping_tasks_on_two_servers_is_taken),
         cmocka_unit_test(a_tenant_sees_changes_and_counts_its_own_tasks_only),
         cmocka_unit_test(tasks_are_listed_the_latest_first_in_pages),
         cmocka_unit_test(the_first_time_of_an_event_stays_and_its_last_message),

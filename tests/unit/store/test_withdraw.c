@@ -352,7 +352,7 @@ static void end_copy(PGconn *conn)
     PQfinish(conn);
 }
 
-static void kills_do_not_make_a_liar_of_who_withdraws(void **state)
+static void a_withdrawn_push_is_not_stored_although_the_database_is_killed(void **state)
 {
     (void)state;
     char url[256];
@@ -417,7 +417,7 @@ int main(void)
             while_the_database_is_away_what_callers_can_keep_is_given_back_and_the_rest_waits),
         cmocka_unit_test(a_batch_in_doubt_is_not_given_back_but_what_waits_behind_it_is),
         cmocka_unit_test(one_lost_connection_gives_nothing_back),
-        cmocka_unit_test(kills_do_not_make_a_liar_of_who_withdraws),
+        cmocka_unit_test(a_withdrawn_push_is_not_stored_although_the_database_is_killed),
     };
     return cmocka_run_group_tests(tests, start_durable_cluster, stop_cluster);
 }
