@@ -1,11 +1,10 @@
-/* test_dict.c -- dictionaries: a reader of the chunks has every stack that the writer resolved.
- */
+/* test_dict.c -- dictionaries: a reader of the chunks has every stack that the writer resolved. */
 #include "hearth/base/mem.h"
 #include "hearth/base/varint.h"
 #include "hearth/model/dict.h"
 
+#include "dict_fixture.h"
 #include "profile/dict_chunk.h"
-#include "synth_profile.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,28 +14,6 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
-
-static struct hearth_stack_keys keys_of(const struct hearth_profile *profile,
-                                        struct hearth_arena *arena)
-{
-    struct hearth_stack_keys keys;
-    struct hearth_err err = HEARTH_ERR_INIT;
-    assert_int_equal(hearth_stack_keys_make(profile, arena, &keys, &err), HEARTH_OK);
-    return keys;
-}
-
-static uint32_t *resolve(struct hearth_dict_writer *writer, const struct hearth_profile *profile,
-                         struct hearth_arena *arena)
-{
-    struct hearth_err err = HEARTH_ERR_INIT;
-    struct hearth_stack_keys keys = keys_of(profile, arena);
-    uint32_t *ids = synth_array(arena, profile->n_samples, sizeof *ids);
-    enum hearth_status status = hearth_dict_writer_resolve(writer, profile, &keys, ids, &err);
-    if (status != HEARTH_OK) {
-        fail_msg("%s", err.msg);
-    }
-    return ids;
-}
 
 /* Cut, apply to the reader, commit. */
 static void ship(struct hearth_dict_writer *writer, struct hearth_dict *dict)
@@ -127,16 +104,6 @@ static struct hearth_str frame_name(const struct hearth_profile *p,
     return function == HEARTH_NO_INDEX ? HEARTH_STR("") : p->strings[p->functions[function].name];
 }
 
-static uint32_t parent_of(const struct hearth_dict *dict, uint32_t node)
-{
-    return hearth_name_tree_node(dict->tree, node).parent;
-}
-
-static struct hearth_str name_of(const struct hearth_dict *dict, uint32_t node)
-{
-    return hearth_name_tree_name(dict->tree, hearth_name_tree_node(dict->tree, node).name);
-}
-
 /* The path from the leaf node up to the root names the frames of sample s, leaf first. */
 static void assert_same_path(const struct hearth_dict *dict, uint32_t id,
                              const struct hearth_profile *p, uint32_t s)
@@ -151,13 +118,6 @@ static void assert_same_path(const struct hearth_dict *dict, uint32_t id,
         }
     }
     assert_int_equal(node, 0);
-}
-
-static void build_tree(struct hearth_dict *dict)
-{
-    struct hearth_err err = HEARTH_ERR_INIT;
-    assert_int_equal(hearth_dict_build_tree(dict, &err), HEARTH_OK);
-    assert_int_equal(dict->n_tree_stacks, dict->n_stacks);
 }
 
 static void a_reader_learns_every_stack_that_a_writer_resolved(void **state)
@@ -236,84 +196,6 @@ static void the_name_tree_has_one_node_for_each_path(void **state)
     hearth_dict_writer_free(writer);
     hearth_dict_free(dict);
     hearth_arena_release(&arena);
-}
-
-/* A profile of a few hand-made locations; tests change it before they resolve it. */
-struct small {
-    struct hearth_str strings[12];
-    struct hearth_mapping mappings[3];
-    struct hearth_function functions[4];
-    struct hearth_line lines[6];
-    struct hearth_location locations[8];
-    uint32_t stack_first[8], stack_locs[16];
-    struct hearth_profile profile;
-};
-
-enum {
-    EMPTY,
-    LIB,
-    MAIN,
-    WORK,
-    INLINED,
-    FILE_C,
-    BUILD,
-    OTHER,
-    N_SMALL_STRINGS
-};
-
-static void small_init(struct small *s)
-{
-    *s = (struct small){
-        .strings = {HEARTH_STR(""), HEARTH_STR("/usr/lib/libc.so.6"), HEARTH_STR("main"),
-                    HEARTH_STR("work"), HEARTH_STR("inlined"), HEARTH_STR("a.c"),
-                    HEARTH_STR("b01d"), HEARTH_STR("other.c")},
-        .mappings =
-            {{.start = 4096, .limit = 8192, .offset = 64, .filename = LIB, .build_id = BUILD},
-             {.start = 1, .limit = 2, .filename = LIB, .has_functions = true},
-             {.start = 7, .limit = 9}},
-        .functions = {{MAIN, MAIN, FILE_C, 3},
-                      {WORK, EMPTY, FILE_C, -5},
-                      {INLINED, WORK, FILE_C, 0},
-                      {MAIN, MAIN, OTHER, 3}},
-        .lines = {{0, 12}, {2, 7}, {1, -9}, {3, 12}, {HEARTH_NO_INDEX, 0}, {0, 13}},
-        .locations =
-            {{.mapping = 1, .first_line = 0, .n_lines = 1, .address = 77},
-             {.mapping = 1, .first_line = 1, .n_lines = 2, .address = 78, .is_folded = true},
-             {.mapping = 0, .address = 0x4f0},
-             {.mapping = HEARTH_NO_INDEX, .address = UINT64_MAX},
-             {.mapping = 2, .address = 0},
-             {.mapping = 1, .first_line = 3, .n_lines = 1},
-             {.mapping = 1, .first_line = 4, .n_lines = 1},
-             {.mapping = 1, .first_line = 5, .n_lines = 1}},
-        .stack_first = {0, 3, 6, 7, 7, 9},
-        .stack_locs = {2, 1, 0, 3, 4, 5, 6, 2, 7},
-    };
-    s->profile = (struct hearth_profile){.strings = s->strings,
-                                         .mappings = s->mappings,
-                                         .functions = s->functions,
-                                         .lines = s->lines,
-                                         .locations = s->locations,
-                                         .stack_first = s->stack_first,
-                                         .stack_locs = s->stack_locs,
-                                         .n_strings = N_SMALL_STRINGS,
-                                         .n_mappings = 3,
-                                         .n_functions = 4,
-                                         .n_lines = 6,
-                                         .n_locations = 8,
-                                         .n_samples = 5,
-                                         .n_stack_locs = 9};
-}
-
-static void assert_names(const struct hearth_dict *dict, uint32_t stack, const char *leaf_first)
-{
-    char got[256] = "";
-    size_t n = 0;
-    for (uint32_t node = dict->stack_node[stack]; node != 0; node = parent_of(dict, node)) {
-        struct hearth_str name = name_of(dict, node);
-        n += (size_t)snprintf(got + n, sizeof got - n, "%s" HEARTH_STR_FMT, n > 0 ? ";" : "",
-                              HEARTH_STR_ARG(name));
-    }
-    assert_string_equal(got, leaf_first);
 }
 
 static void keeps_unsymbolised_inlined_folded_and_empty_stacks(void **state)
@@ -776,187 +658,6 @@ static void a_symbol_that_is_not_utf8_is_refused(void **state)
     hearth_arena_release(&arena);
 }
 
-/* Everything in a dictionary that a chunk may change. */
-static void assert_unchanged(const struct hearth_dict *dict, const struct hearth_dict *before)
-{
-    assert_int_equal(dict->n_strings, before->n_strings);
-    assert_int_equal(dict->n_mappings, before->n_mappings);
-    assert_int_equal(dict->n_functions, before->n_functions);
-    assert_int_equal(dict->n_lines, before->n_lines);
-    assert_int_equal(dict->n_locations, before->n_locations);
-    assert_int_equal(dict->n_stacks, before->n_stacks);
-    assert_int_equal(dict->n_tree_stacks, before->n_tree_stacks);
-}
-
-static void apply_exact(struct hearth_dict *dict, const char *bytes, size_t n, bool must_fail)
-{
-    struct hearth_err err = HEARTH_ERR_INIT;
-    struct hearth_dict before = *dict;
-    char *copy = malloc(n == 0 ? 1 : n);
-    memcpy(copy, bytes, n);
-    enum hearth_status status = hearth_dict_apply(dict, hearth_str_n(copy, n), &err);
-    free(copy);
-    assert_true(!must_fail || status == HEARTH_CORRUPT);
-    if (status != HEARTH_OK) {
-        assert_unchanged(dict, &before);
-    }
-    assert_int_equal(hearth_dict_build_tree(dict, &err), HEARTH_OK);
-}
-
-static void damaged_chunks_change_nothing(void **state)
-{
-    (void)state;
-    struct hearth_arena arena;
-    hearth_arena_init(&arena, 0);
-    struct small small;
-    small_init(&small);
-    struct hearth_dict_writer *writer = hearth_dict_writer_new();
-    (void)resolve(writer, &small.profile, &arena);
-    struct hearth_buf chunk;
-    struct hearth_dict_mark upto;
-    hearth_buf_init(&chunk, 0);
-    hearth_dict_writer_cut(writer, &chunk, &upto);
-    for (size_t n = 0; n < chunk.n; n++) {
-        struct hearth_dict *dict = hearth_dict_new();
-        apply_exact(dict, chunk.p, n, true);
-        apply_exact(dict, chunk.p, chunk.n, false);
-        assert_int_equal(dict->n_stacks, 5);
-        hearth_dict_free(dict);
-    }
-    hearth_buf_byte(&chunk, 0);
-    struct hearth_dict *dict = hearth_dict_new();
-    apply_exact(dict, chunk.p, chunk.n--, true);
-    hearth_dict_free(dict);
-    for (size_t i = 0; i < chunk.n; i++) {
-        for (unsigned bit = 0; bit < 256; bit++) {
-            char was = chunk.p[i];
-            chunk.p[i] = (char)(unsigned char)bit;
-            dict = hearth_dict_new();
-            apply_exact(dict, chunk.p, chunk.n, false);
-            hearth_dict_free(dict);
-            chunk.p[i] = was;
-        }
-    }
-    hearth_buf_release(&chunk);
-    hearth_dict_writer_free(writer);
-    hearth_arena_release(&arena);
-}
-
-/* Text of a chunk made by hand: the five sections, each with its count. */
-struct section_text {
-    uint32_t start, count;
-    struct hearth_str bytes;
-};
-
-static enum hearth_status apply_sections(struct hearth_dict *dict,
-                                         const struct section_text *sections)
-{
-    struct hearth_buf chunk;
-    struct hearth_err err = HEARTH_ERR_INIT;
-    hearth_buf_init(&chunk, 0);
-    hearth_buf_byte(&chunk, 1);
-    for (int t = 0; t < HEARTH_DICT_N_TABLES; t++) {
-        hearth_buf_varint(&chunk, sections[t].start);
-        hearth_buf_varint(&chunk, sections[t].count);
-        hearth_buf_varint(&chunk, sections[t].bytes.n);
-    }
-    for (int t = 0; t < HEARTH_DICT_N_TABLES; t++) {
-        hearth_buf_str(&chunk, sections[t].bytes);
-    }
-    enum hearth_status status = hearth_dict_apply(dict, hearth_buf_view(&chunk), &err);
-    hearth_buf_release(&chunk);
-    return status;
-}
-
-static void indices_beyond_their_table_are_corrupt(void **state)
-{
-    (void)state;
-    const struct section_text good[HEARTH_DICT_N_TABLES] = {
-        {1, 1, HEARTH_STR("\x01x")},
-        {0, 1, HEARTH_STR("\x01\x00\x01")},
-        {0, 1, HEARTH_STR("\x01\x01\x00\x00")},
-        {0, 1, HEARTH_STR("\x01\x02\x01\x0e")},
-        {0, 1, HEARTH_STR("\x02\x00\x00")},
-    };
-    const struct {
-        int table;
-        struct section_text section;
-    } bad[] = {
-        {0, {1, 1, HEARTH_STR("\x02x")}},    /* text longer than the section */
-        {0, {1, 1, HEARTH_STR("\x01\xff")}}, /* not UTF-8 */
-        {0, {1, 1, HEARTH_STR("\x01\x00")}}, /* NUL */
-        {0, {1, 1, HEARTH_STR("\x01xy")}},   /* left over */
-        {0, {0, 1, HEARTH_STR("\x01x")}},    /* string 0 is implied */
-        {0, {1, 0, HEARTH_STR("\x01x")}},
-        {1, {0, 1, HEARTH_STR("\x02\x00\x01")}},     /* file name */
-        {1, {0, 1, HEARTH_STR("\x00\x02\x01")}},     /* build id */
-        {1, {0, 1, HEARTH_STR("\x00\x00\x11")}},     /* unknown flag */
-        {1, {0, 1, HEARTH_STR("\x00\x00\x00")}},     /* no range */
-        {2, {0, 1, HEARTH_STR("\x02\x00\x00\x00")}}, /* name */
-        {2, {0, 1, HEARTH_STR("\x00\x02\x00\x00")}}, /* system name */
-        {2, {0, 1, HEARTH_STR("\x00\x00\x02\x00")}}, /* file name */
-        {3, {0, 1, HEARTH_STR("\x02\x02\x01\x0e")}}, /* mapping */
-        {3, {0, 1, HEARTH_STR("\x01\x02\x02\x0e")}}, /* function */
-        {3, {0, 1, HEARTH_STR("\x01\x04\x01\x0e")}}, /* more lines than bytes */
-        {3, {0, 1, HEARTH_STR("\x01\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\x01")}},
-        {4, {0, 1, HEARTH_STR("\x02\x00\x02")}}, /* location */
-        {4, {0, 1, HEARTH_STR("\x02\x00\x01")}}, /* location -1 */
-        {4, {0, 1, HEARTH_STR("\x03\x00\x00")}}, /* deeper than its bytes */
-        {4, {0, 1, HEARTH_STR("\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")}},
-        {4, {0, 4, HEARTH_STR("\x02\x00\x00")}}, /* a count that cannot fit */
-    };
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(bad); i++) {
-        struct section_text sections[HEARTH_DICT_N_TABLES];
-        memcpy(sections, good, sizeof good);
-        sections[bad[i].table] = bad[i].section;
-        struct hearth_dict *dict = hearth_dict_new();
-        if (apply_sections(dict, sections) != HEARTH_CORRUPT) {
-            fail_msg("bad section %zu is accepted", i);
-        }
-        assert_int_equal(dict->n_strings, 1);
-        assert_int_equal(apply_sections(dict, good), HEARTH_OK);
-        build_tree(dict);
-        assert_names(dict, 0, "x;x");
-        hearth_dict_free(dict);
-    }
-}
-
-/* A few bytes can refer to many frames: a location with many lines, many times. */
-static void a_frame_bomb_is_refused_before_it_costs_memory(void **state)
-{
-    (void)state;
-    enum {
-        N_LINES = 20000,
-        DEPTH = 5000
-    };
-    struct hearth_buf locations, stacks;
-    hearth_buf_init(&locations, 0);
-    hearth_buf_init(&stacks, 0);
-    hearth_buf_byte(&locations, 0);
-    hearth_buf_varint(&locations, (uint64_t)N_LINES << 1);
-    for (int i = 0; i < N_LINES; i++) {
-        hearth_buf_byte(&locations, 0);
-        hearth_buf_byte(&locations, 0);
-    }
-    hearth_buf_varint(&stacks, DEPTH);
-    for (int i = 0; i < DEPTH; i++) {
-        hearth_buf_byte(&stacks, 0);
-    }
-    const struct section_text sections[HEARTH_DICT_N_TABLES] = {
-        {1, 0, {NULL, 0}},
-        {0, 0, {NULL, 0}},
-        {0, 0, {NULL, 0}},
-        {0, 1, hearth_buf_view(&locations)},
-        {0, 1, hearth_buf_view(&stacks)},
-    };
-    struct hearth_dict *dict = hearth_dict_new();
-    assert_int_equal(apply_sections(dict, sections), HEARTH_RESOURCE_EXHAUSTED);
-    assert_int_equal(dict->n_locations, 0);
-    hearth_dict_free(dict);
-    hearth_buf_release(&locations);
-    hearth_buf_release(&stacks);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -973,9 +674,6 @@ int main(void)
         cmocka_unit_test(refused_memory_leaves_the_reader_as_it_was),
         cmocka_unit_test(a_full_table_is_reported_and_known_stacks_still_resolve),
         cmocka_unit_test(a_symbol_that_is_not_utf8_is_refused),
-        cmocka_unit_test(damaged_chunks_change_nothing),
-        cmocka_unit_test(indices_beyond_their_table_are_corrupt),
-        cmocka_unit_test(a_frame_bomb_is_refused_before_it_costs_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
