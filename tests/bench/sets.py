@@ -15,7 +15,7 @@ import re
 import shutil
 import time
 
-from measure import ROOT, Running, say
+from measure import Running, say
 
 SCALES = {"20k": 100, "200k": 10, "2m": 1}
 DAY, HOUR, MINUTE = 86400, 3600, 60

@@ -12,7 +12,6 @@ asked for by ids drawn at random.
 
 import os
 import random
-import statistics
 import threading
 import time
 import zlib

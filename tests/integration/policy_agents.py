@@ -5,7 +5,6 @@ The rule is a second implementation, of the public description: a list of slots 
 
 import json
 
-import server
 import wire
 
 QUERY_POLICIES = "skywalking.v3.ContinuousProfilingService/queryPolicies"
@@ -17,7 +16,6 @@ COLLECT = "skywalking.v3.MeterReportService/collect"
 MONITORS = ["PROCESS_CPU", "PROCESS_THREAD_COUNT", "SYSTEM_LOAD", "HTTP_ERROR_RATE", "HTTP_AVG_RESPONSE_TIME"]
 TARGETS = {"ON_CPU": 7, "OFF_CPU": 8, "NETWORK": 9}
 SILENCE_MS = 20 * 60 * 1000
-METADATA = []
 
 
 def commands(fields):

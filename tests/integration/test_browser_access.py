@@ -8,7 +8,7 @@ import tasks
 from browser import Keys, PageTest, in_turns
 from more_pages import MORE_PAGES, fill_more
 from pprof import Profile
-from server import now_ms, temporary_directory
+from server import now_ms
 
 TRACE = "0123456789abcdef0123456789abcdef"
 WORKED = {"button", "checkbox", "combobox", "link", "listbox", "menuitem", "option", "searchbox", "slider", "spinbutton", "textbox",

@@ -12,8 +12,8 @@ import time
 import unittest
 
 import questions
-from pprof import Decoded, Profile, inflate
-from server import HEARTH, ROOT, Server, now_ms, server_environment, temporary_directory
+from pprof import Decoded, Profile
+from server import HEARTH, ROOT, Server, server_environment, temporary_directory
 
 OK, FAILED, USAGE, NO_DATA, AUTH, SERVER = range(6)
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]

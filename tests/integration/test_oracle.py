@@ -15,7 +15,7 @@ import wire
 from pprof import Decoded, Profile
 from questions import AVERAGE, CPU, PPROF, SAMPLES, SUM, TREE, FlameGraph
 from server import ROOT, SHARED, Server, in_threads, note, now_ms
-from test_shared_data import GO_PPROF, at_time, go_top, needs_go, normalised
+from test_shared_data import at_time, go_top, needs_go
 
 QUESTIONS = int(os.environ.get("HEARTH_TEST_QUESTIONS", "25"))
 SEED = int(os.environ.get("HEARTH_TEST_SEED", random.SystemRandom().randrange(1 << 32)))

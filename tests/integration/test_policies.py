@@ -12,7 +12,6 @@ import agents
 import policy_agents
 import server
 import task_data
-import wire
 from policy_agents import PolicyRover, Watched, meter, query_policies, report_task, send_meters
 from pprof import Decoded
 

@@ -1,7 +1,6 @@
 """Answers do not depend on what background work has done: the same bytes from single profiles, from roll-ups and packed
 totals, with late profiles, and while new series come."""
 
-import os
 import random
 import threading
 import time

@@ -1,7 +1,6 @@
 """SQL for people: the views, the functions, the cookbook as it stands in the documentation."""
 
 import datetime
-import os
 import re
 import subprocess
 import unittest

@@ -10,13 +10,12 @@ import os
 import re
 import signal
 import subprocess
-import time
 import types
 import unittest
 
 import server as servers
 from questions import CPU
-from schema_dump import HOUR, SCHEMAS, push
+from schema_dump import SCHEMAS, push
 from server import HEARTHD, ROOT, Cluster, Server, eventually, note, now_ms, server_environment, sql
 from test_crash import Pusher
 

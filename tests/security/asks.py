@@ -12,7 +12,6 @@ import otlp
 import otlp_profiles
 import policy_agents
 import task_data
-import wire
 from agents import Instance, Network, Process
 from hidden import CPU, POD, SERVICE, SHARED, TENANT, TWIN, WORD, based, profile
 from test_ingest import form

@@ -24,10 +24,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "integration"), str(ROOT / "tests" / "bench")]
 
 import load
-import prometheus
 import questions
 from measure import cluster_cpu, process_cpu, resident_mib
-from server import Server, eventually, now_ms, temporary_directory
+from server import Server, now_ms, temporary_directory
 
 LOOK_SECONDS = 30
 DAY_MS = 86_400_000
