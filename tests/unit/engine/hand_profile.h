@@ -156,4 +156,20 @@ static inline const char *labels_text_of(const struct hearth_labels *labels,
     return copy;
 }
 
+/* For cmocka: a hand for each test, which is its state. */
+static inline int make_hand(void **state)
+{
+    struct hand *h = test_malloc(sizeof *h);
+    hand_init(h);
+    *state = h;
+    return 0;
+}
+
+static inline int free_hand(void **state)
+{
+    hand_release(*state);
+    test_free(*state);
+    return 0;
+}
+
 #endif

@@ -9,21 +9,6 @@
 
 #include <cmocka.h>
 
-static int setup(void **state)
-{
-    struct hand *h = test_malloc(sizeof *h);
-    hand_init(h);
-    *state = h;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    hand_release(*state);
-    test_free(*state);
-    return 0;
-}
-
 static enum hearth_status encode(struct hand *h, const uint32_t *samples, uint32_t n,
                                  const uint32_t *stack_ids, bool has_attrs,
                                  struct hearth_push_row *row)
@@ -319,7 +304,7 @@ static void a_refused_arena_is_no_memory(void **state)
     hearth_arena_release(&none);
 }
 
-#define hand_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define hand_test(f) cmocka_unit_test_setup_teardown(f, make_hand, free_hand)
 
 int main(void)
 {

@@ -12,21 +12,6 @@
 static struct hearth_label g_own[] = {{{"pod", 3}, {"p1", 2}}, {{"zone", 4}, {"eu", 2}}};
 static const struct hearth_labels g_series = {g_own, 2};
 
-static int setup(void **state)
-{
-    struct hand *h = test_malloc(sizeof *h);
-    hand_init(h);
-    *state = h;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    hand_release(*state);
-    test_free(*state);
-    return 0;
-}
-
 static struct hearth_split split(struct hand *h)
 {
     struct hearth_split split;
@@ -368,7 +353,7 @@ static void a_refused_arena_is_no_memory(void **state)
     }
 }
 
-#define hand_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define hand_test(f) cmocka_unit_test_setup_teardown(f, make_hand, free_hand)
 
 int main(void)
 {

@@ -5,6 +5,7 @@
 
 #include "rpc/message_map.h"
 #include "rpc/rpc.h"
+#include "rpc_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,22 +97,6 @@ static const struct hearth_message_member ids_members[] = {
 };
 static const struct hearth_message_map ids_map =
     HEARTH_MESSAGE_MAP(ids, types__v1__exemplar__descriptor);
-
-static int set_up(void **state)
-{
-    static struct hearth_rpc rpc;
-    rpc = (struct hearth_rpc){0};
-    hearth_arena_init(&rpc.arena, 1u << 20);
-    *state = &rpc;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct hearth_rpc *rpc = *state;
-    hearth_arena_release(&rpc->arena);
-    return 0;
-}
 
 static void fills_numbers_texts_lists_and_the_rest(void **state)
 {

@@ -5,6 +5,7 @@
 
 #include "query/query_maps.h"
 #include "rpc/rpc.h"
+#include "rpc_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,22 +13,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-
-static int set_up(void **state)
-{
-    static struct hearth_rpc rpc;
-    rpc = (struct hearth_rpc){0};
-    hearth_arena_init(&rpc.arena, 1u << 20);
-    *state = &rpc;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct hearth_rpc *rpc = *state;
-    hearth_arena_release(&rpc->arena);
-    return 0;
-}
 
 static void a_graph_copies_names_and_borrows_values(void **state)
 {
