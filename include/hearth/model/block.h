@@ -60,11 +60,21 @@ hearth_block_sums_add_sums(struct hearth_block_sums *sums, const struct hearth_b
  */
 void hearth_block_sums_list(struct hearth_block_sums *sums);
 
-/* Columns, in arena, of all stacks with a non-zero value in any column; ascending stack ids. */
+/*
+ * Columns, in arena, of all stacks with a non-zero value in any column; ascending stack ids; in the
+ * byte form, which packs well (codec/compress.h). Errors: OUT_OF_RANGE, NO_MEMORY.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_block_sums_encode(const struct hearth_block_sums *sums,
                                                               struct hearth_arena *arena,
                                                               struct hearth_columns *ret,
                                                               struct hearth_err *err);
+/*
+ * The same, usually in the bit form. Where the sums hold few of a dictionary's stacks, it takes
+ * fewer bytes than the packed byte form and less time to read (docs/decisions/0055-thin-blocks.md).
+ */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_block_sums_encode_thin(const struct hearth_block_sums *sums, struct hearth_arena *arena,
+                              struct hearth_columns *ret, struct hearth_err *err);
 
 /* ---- packed totals ---- */
 

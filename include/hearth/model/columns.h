@@ -59,7 +59,7 @@ enum hearth_status hearth_columns_encode(const uint32_t *ids, const int64_t *val
                                          struct hearth_columns *ret, struct hearth_err *err);
 
 /*
- * The same in the byte form: for blocks, which are compressed and hold most ids of a dictionary.
+ * The same in the byte form: for blocks that hold many ids of a dictionary and are compressed.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_columns_encode_bytes(const uint32_t *ids, const int64_t *values,

@@ -434,11 +434,16 @@ static enum hearth_status gather_values(const struct hearth_block_sums *sums, co
     return HEARTH_OK;
 }
 
+/* hearth_columns_encode or hearth_columns_encode_bytes. */
+typedef enum hearth_status encode_columns_fn(const uint32_t *ids, const int64_t *values, uint32_t n,
+                                             uint32_t n_types, struct hearth_arena *arena,
+                                             struct hearth_columns *ret, struct hearth_err *err);
+
 /* All columns are multiples of column 0: gather and encode column 0 only. */
 static enum hearth_status encode_multiples(const struct hearth_block_sums *sums,
-                                           const uint32_t *ids, uint32_t n,
-                                           struct hearth_arena *arena, struct hearth_columns *ret,
-                                           struct hearth_err *err)
+                                           encode_columns_fn *encode, const uint32_t *ids,
+                                           uint32_t n, struct hearth_arena *arena,
+                                           struct hearth_columns *ret, struct hearth_err *err)
 {
     struct hearth_columns one;
     int64_t *values = hearth_arena_array(arena, n, sizeof *values);
@@ -452,7 +457,7 @@ static enum hearth_status encode_multiples(const struct hearth_block_sums *sums,
         values[i] = sums->acc[0][ids[i]];
     }
 
-    HEARTH_TRY(hearth_columns_encode_bytes(ids, values, n, 1, arena, &one, err));
+    HEARTH_TRY(encode(ids, values, n, 1, arena, &one, err));
 
     /* Describe the other columns by their factors. */
     *ret = (struct hearth_columns){.n = n, .n_types = sums->n_types, .ids = one.ids};
@@ -477,9 +482,10 @@ static enum hearth_status encode_multiples(const struct hearth_block_sums *sums,
     return HEARTH_OK;
 }
 
-static enum hearth_status encode_all(const struct hearth_block_sums *sums, const uint32_t *ids,
-                                     uint32_t n, struct hearth_arena *arena,
-                                     struct hearth_columns *ret, struct hearth_err *err)
+static enum hearth_status encode_all(const struct hearth_block_sums *sums,
+                                     encode_columns_fn *encode, const uint32_t *ids, uint32_t n,
+                                     struct hearth_arena *arena, struct hearth_columns *ret,
+                                     struct hearth_err *err)
 {
     size_t n_values;
     int64_t *values = NULL;
@@ -494,12 +500,12 @@ static enum hearth_status encode_all(const struct hearth_block_sums *sums, const
 
     HEARTH_TRY(gather_values(sums, ids, n, values, err));
 
-    return hearth_columns_encode_bytes(ids, values, n, sums->n_types, arena, ret, err);
+    return encode(ids, values, n, sums->n_types, arena, ret, err);
 }
 
-enum hearth_status hearth_block_sums_encode(const struct hearth_block_sums *sums,
-                                            struct hearth_arena *arena, struct hearth_columns *ret,
-                                            struct hearth_err *err)
+static enum hearth_status encode_sums(const struct hearth_block_sums *sums,
+                                      encode_columns_fn *encode, struct hearth_arena *arena,
+                                      struct hearth_columns *ret, struct hearth_err *err)
 {
     assert(sums != NULL && arena != NULL && ret != NULL);
 
@@ -523,7 +529,7 @@ enum hearth_status hearth_block_sums_encode(const struct hearth_block_sums *sums
         ids = found;
     }
 
-    HEARTH_TRY((multiples ? encode_multiples : encode_all)(sums, ids, n, arena, ret, err));
+    HEARTH_TRY((multiples ? encode_multiples : encode_all)(sums, encode, ids, n, arena, ret, err));
 
     /* The stored totals are the sums of the stored totals of the profiles. */
     for (uint32_t k = 0; k < sums->n_types; k++) {
@@ -531,4 +537,18 @@ enum hearth_status hearth_block_sums_encode(const struct hearth_block_sums *sums
     }
 
     return HEARTH_OK;
+}
+
+enum hearth_status hearth_block_sums_encode(const struct hearth_block_sums *sums,
+                                            struct hearth_arena *arena, struct hearth_columns *ret,
+                                            struct hearth_err *err)
+{
+    return encode_sums(sums, hearth_columns_encode_bytes, arena, ret, err);
+}
+
+enum hearth_status hearth_block_sums_encode_thin(const struct hearth_block_sums *sums,
+                                                 struct hearth_arena *arena,
+                                                 struct hearth_columns *ret, struct hearth_err *err)
+{
+    return encode_sums(sums, hearth_columns_encode, arena, ret, err);
 }

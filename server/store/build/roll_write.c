@@ -25,6 +25,8 @@
 #define SERVICE_SUMS_BYTES ((size_t)256 << 20)
 /* Rows of COPY that are gathered before they are sent. */
 #define SEND_BYTES ((size_t)32 << 20)
+/* A block is thin if it holds at most a third of the stacks up to its highest one. */
+#define THIN_SHARE 3
 /* Profiles of one row of totals; beyond it another part begins. */
 #define MAX_TOTALS_ROWS 65536
 
@@ -202,29 +204,71 @@ static void put_members(const struct hearth_roll_sum *sum, struct hearth_buf *sc
     hearth_copy_bytes(out, hearth_str_n(scratch->p + from, scratch->n - from));
 }
 
-/* Packs ids and vals; the texts in packed[] borrow from roll->packed. */
+/* The columns of a block, packed. */
+struct packed_block {
+    size_t n_bytes;           /* of all */
+    struct hearth_str *texts; /* [1 + n_types]: ids and vals; borrow from roll->packed */
+};
+
+/* Packs ids and vals into roll->packed, from where it ends on. Sets only the lengths of texts. */
 static enum hearth_status pack_columns(struct hearth_roll *roll,
                                        const struct hearth_columns *columns,
-                                       struct hearth_str *packed, /* [1 + n_types] */
-                                       struct hearth_err *err)
+                                       struct packed_block *ret, struct hearth_err *err)
 {
     struct hearth_buf *out = &roll->packed;
-    assert(out->n == 0);
+    size_t begin = out->n;
 
-    /* Pack each column. */
+    ret->texts = hearth_arena_array(&roll->arena, (size_t)columns->n_types + 1, sizeof *ret->texts);
+    if (ret->texts == NULL) {
+        return HEARTH_FAIL_ARENA(err, &roll->arena);
+    }
+
     for (uint32_t k = 0; k <= columns->n_types; k++) {
         size_t from = out->n;
         struct hearth_str in = k == 0 ? columns->ids : columns->vals[k - 1];
         HEARTH_TRY(hearth_pack(roll->builder->packer, in, out, err));
-        packed[k].n = out->n - from;
+        ret->texts[k].n = out->n - from;
+    }
+
+    ret->n_bytes = out->n - begin;
+
+    return HEARTH_OK;
+}
+
+/*
+ * Encodes and packs a sum: in bytes, or in bits if it is thin and they take less. *ret_totals lies
+ * in the arena of the roll.
+ */
+static enum hearth_status pack_sum(struct hearth_roll *roll, const struct hearth_block_sums *sums,
+                                   struct packed_block *ret, int64_t **ret_totals,
+                                   struct hearth_err *err)
+{
+    struct hearth_columns columns;
+    size_t from = 0;
+
+    hearth_arena_reset(&roll->arena);
+    hearth_buf_reset(&roll->packed);
+    HEARTH_TRY(hearth_block_sums_encode(sums, &roll->arena, &columns, err));
+    HEARTH_TRY(pack_columns(roll, &columns, ret, err));
+
+    if (columns.n <= sums->bound / THIN_SHARE) {
+        struct packed_block thin;
+        HEARTH_TRY(hearth_block_sums_encode_thin(sums, &roll->arena, &columns, err));
+        HEARTH_TRY(pack_columns(roll, &columns, &thin, err));
+        if (thin.n_bytes < ret->n_bytes) {
+            from = ret->n_bytes;
+            *ret = thin;
+        }
     }
 
     /* Locate the texts last: the buffer may have moved. */
-    const char *at = out->p;
-    for (uint32_t k = 0; k <= columns->n_types; k++) {
-        packed[k].p = at;
-        at += packed[k].n;
+    const char *at = roll->packed.p + from;
+    for (uint32_t k = 0; k <= columns.n_types; k++) {
+        ret->texts[k].p = at;
+        at += ret->texts[k].n;
     }
+
+    *ret_totals = columns.totals;
 
     return HEARTH_OK;
 }
@@ -237,20 +281,10 @@ enum hearth_status hearth_roll_put(struct hearth_roll *roll, enum hearth_tier ti
 
     struct hearth_buf *out = &roll->blocks[tier];
     size_t before = out->n;
-    struct hearth_columns columns;
     uint32_t n_types = sum->sums.n_types;
-
-    /* Encode and pack the sum. */
-    hearth_arena_reset(&roll->arena);
-    hearth_buf_reset(&roll->packed);
-    HEARTH_TRY(hearth_block_sums_encode(&sum->sums, &roll->arena, &columns, err));
-
-    struct hearth_str *packed = hearth_arena_array(&roll->arena, n_types + 1, sizeof *packed);
-    if (packed == NULL) {
-        return HEARTH_FAIL_ARENA(err, &roll->arena);
-    }
-
-    HEARTH_TRY(pack_columns(roll, &columns, packed, err));
+    struct packed_block packed;
+    int64_t *totals = NULL;
+    HEARTH_TRY(pack_sum(roll, &sum->sums, &packed, &totals, err));
 
     /* Append the row. Only whole-service blocks have members. */
     int64_t n_profiles = sum->sums.n_profiles;
@@ -261,7 +295,7 @@ enum hearth_status hearth_roll_put(struct hearth_roll *roll, enum hearth_tier ti
     hearth_copy_i32(out, sum->writer_id);
     hearth_copy_i64(out, roll->part);
     hearth_copy_i32(out, n_profiles > INT32_MAX ? INT32_MAX : (int32_t)n_profiles);
-    hearth_copy_i64_array(out, columns.totals, n_types);
+    hearth_copy_i64_array(out, totals, n_types);
     if (sum->series_id < 0) {
         struct hearth_buf members;
         hearth_buf_init(&members, 0);
@@ -271,8 +305,8 @@ enum hearth_status hearth_roll_put(struct hearth_roll *roll, enum hearth_tier ti
         hearth_copy_null(out);
     }
 
-    hearth_copy_bytes(out, packed[0]);
-    hearth_copy_bytes_array(out, packed + 1, n_types);
+    hearth_copy_bytes(out, packed.texts[0]);
+    hearth_copy_bytes_array(out, packed.texts + 1, n_types);
 
     if (hearth_buf_failed(out)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the blocks of a roll-up");

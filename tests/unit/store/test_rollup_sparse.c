@@ -103,6 +103,46 @@ static void only_minutes_with_few_profiles_lack_blocks(void **state)
     close_fixture(&fix);
 }
 
+/* The bit form of ids begins with 0x00 (columns.h), after the 0x00 of bytes that are not packed. */
+static long long count_in_bits(const struct fixture *fix, const char *where)
+{
+    char from[160];
+    (void)snprintf(from, sizeof from, "%s AND length(ids) > 1 AND substr(ids, 1, 2) = '\\x0000'",
+                   where);
+    return count(fix, from);
+}
+
+static void blocks_with_few_of_all_stacks_are_written_in_bits(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_sparse(&fix);
+    fix.store->options.rollup_min_profiles = 0;
+    push_bucket(&fix, 1, g_day_ns + HOUR, 40); /* nearly all stacks */
+    push_bucket(&fix, 2, g_day_ns + 2 * HOUR, 2);
+    build(&fix);
+    for (size_t i = 0; i < HEARTH_N_TIERS; i++) {
+        char few[64], many[64];
+        const char *table = hearth_tier_table((enum hearth_tier)i);
+        (void)snprintf(few, sizeof few, "%s WHERE n_profiles = 2 AND series_id > 0", table);
+        (void)snprintf(many, sizeof many, "%s WHERE n_profiles >= 40", table);
+        assert_int_equal(count(&fix, few), 1);
+        assert_int_equal(count_in_bits(&fix, few), 1);
+        assert_true(count(&fix, many) > 0);
+        assert_int_equal(count_in_bits(&fix, many), 0);
+    }
+    expect_right(&fix);
+
+    /* Longer blocks, and one part of several, are sums of blocks in both forms. */
+    push_bucket(&fix, 2, g_day_ns + 2 * HOUR, 1);
+    push_bucket(&fix, 1, g_day_ns + 2 * HOUR, 9);
+    fold_late(&fix);
+    expect_right(&fix);
+    rebuild(&fix);
+    expect_right(&fix);
+    close_fixture(&fix);
+}
+
 /* Where only blocks of series are absent, the hour of the whole service is the sum of its minutes. */
 static void an_hour_in_pieces_keeps_the_blocks_of_a_large_service(void **state)
 {
@@ -312,6 +352,7 @@ int main(void)
     hearth_log_set_level(HEARTH_LOG_ERROR);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_minutes_with_few_profiles_lack_blocks),
+        cmocka_unit_test(blocks_with_few_of_all_stacks_are_written_in_bits),
         cmocka_unit_test(an_hour_that_is_built_in_pieces_is_the_sum_of_all_its_profiles),
         cmocka_unit_test(an_hour_in_pieces_keeps_the_blocks_of_a_large_service),
         cmocka_unit_test(late_profiles_add_no_block_where_blocks_are_absent),
