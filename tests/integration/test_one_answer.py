@@ -26,7 +26,7 @@ ALLOC = "memory:alloc_space:bytes:space:bytes"
 CPU_TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
 HEAP_TYPES = [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("inuse_space", "bytes")]
 NEVER = -106751 * DAY * 1_000_000  # what the builder writes for "nothing yet"
-QUICK = ["--builder-interval", "100ms", "--rollup-grace", "0"]
+QUICK = ["--builder-interval", "100ms", "--rollup-grace", "0", "--rollup-min-profiles", "8"]
 
 
 class Data:

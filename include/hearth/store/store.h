@@ -64,7 +64,7 @@ struct hearth_store_options {
     bool builder;               /* take part in roll-ups, compaction and retention; true */
     int64_t builder_interval_ns; /* pause between rounds; 10 s */
     int64_t rollup_grace_ns;     /* a bucket is closed this long after its end; 60 s */
-    int64_t rollup_min_profiles; /* blocks that would sum fewer are left out; 0: none; 8 */
+    int64_t rollup_min_profiles; /* blocks that would sum fewer are left out; 0: none; 16 */
     bool compaction;             /* rewrite closed hours into segments; true */
     int64_t compact_after_ns;    /* an hour is compacted this long after its end; 6 h */
     int64_t retain_raw_ns;       /* profiles (rows and segments); 0: for ever; 7 d */

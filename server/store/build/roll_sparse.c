@@ -16,8 +16,11 @@
 /* Profiles of a series that are counted, in multiples of the wanted mean: more change nothing. */
 #define COUNTED_MEANS 8
 #define MAX_MEAN      1000 /* of rollup-min-profiles */
-/* A block of the whole service pays from so many times more profiles on: these differ more. */
-#define WHOLE_MEANS 4
+/*
+ * A block of the whole service pays from so many times more profiles on, which differ more. Not
+ * more than COUNTED_MEANS, so that the count suffices.
+ */
+#define WHOLE_MEANS 8
 
 #define BUCKET "600000000000"
 

@@ -495,23 +495,23 @@ static void what_cannot_be_summed_again_without_a_series_is_deleted(void **state
     fix.store->options.rollup_min_profiles = 8;
     int32_t day = the_day();
     int64_t two_ns = day * HEARTH_NS_PER_DAY + 2 * HOUR;
-    for (int pod = 1; pod <= 9; pod++) {
-        for (int i = 0; i < 4; i++) {
+    for (int pod = 1; pod <= 10; pod++) {
+        for (int i = 0; i < 7; i++) {
             push(fix.store, 1, pod, two_ns + i);
         }
     }
     push(fix.store, 1, 1, (day + 1) * HEARTH_NS_PER_DAY);
     build(&fix);
     assert_int_equal(count(&fix, "roll_10m WHERE series_id > 0"), 0);
-    assert_int_equal(count(&fix, "roll_10m WHERE n_profiles = 36"), 1);
+    assert_int_equal(count(&fix, "roll_10m WHERE n_profiles = 70"), 1);
     assert_ok(hearth_partitions_drop(fix.store, &fix.builder.pg, "profile", day, &err));
     assert_ok(hearth_partitions_drop(fix.store, &fix.builder.pg, "segment", day, &err));
     (void)erase(&fix, "{pod=\"pod-1\"}", two_ns, two_ns + HOUR - 1);
     let_two_minutes_pass(&fix);
     run_step(&fix);
     assert_int_equal(count(&fix, "roll_10m WHERE n_profiles > 1"), 0);
-    assert_int_equal(count(&fix, "roll_1h WHERE series_id < 0 AND n_profiles = 32"), 1);
-    assert_int_equal(count(&fix, "roll_1h WHERE series_id > 0 AND n_profiles = 4"), 8);
+    assert_int_equal(count(&fix, "roll_1h WHERE series_id < 0 AND n_profiles = 63"), 1);
+    assert_int_equal(count(&fix, "roll_1h WHERE series_id > 0 AND n_profiles = 7"), 9);
     assert_int_equal(count(&fix, "tombstone"), 0);
     close_fixture(&fix);
 }

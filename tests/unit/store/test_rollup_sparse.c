@@ -76,29 +76,29 @@ static void only_minutes_with_few_profiles_lack_blocks(void **state)
     push_bucket(&fix, 2, g_day_ns + 2 * HOUR, 9); /* a mean of 8 */
     push_bucket(&fix, 1, g_day_ns + 4 * HOUR, 1);
     push_bucket(&fix, 1, g_day_ns + 9 * HOUR, 1); /* nothing in between */
-    for (int pod = 1; pod <= 5; pod++) {
-        push_bucket(&fix, pod, g_day_ns + 10 * HOUR, 7); /* 35 of the whole service */
+    for (int pod = 1; pod <= 10; pod++) {
+        push_bucket(&fix, pod, g_day_ns + 10 * HOUR, 7); /* 70 of the whole service */
     }
     build(&fix);
     expect_absent(&fix, "6-12* 24-60* 60-66");
     assert_int_equal(count_series_blocks(&fix), 2);
     assert_int_equal(count(&fix, "roll_10m WHERE series_id < 0"), 2);
-    assert_int_equal(count(&fix, "roll_1h WHERE series_id > 0"), 11);
+    assert_int_equal(count(&fix, "roll_1h WHERE series_id > 0"), 16);
     assert_int_equal(count(&fix, "roll_1h WHERE series_id < 0"), 5);
-    assert_int_equal(count(&fix, "roll_1d WHERE series_id > 0"), 5);
-    assert_int_equal(count(&fix, "hour_totals"), 11);
+    assert_int_equal(count(&fix, "roll_1d WHERE series_id > 0"), 10);
+    assert_int_equal(count(&fix, "hour_totals"), 16);
     expect_right(&fix);
 
     /* It is decided again when they are built again. */
     fix.store->options.rollup_min_profiles = 7;
     rebuild(&fix);
     expect_absent(&fix, "24-60*");
-    assert_int_equal(count_series_blocks(&fix), 9);
+    assert_int_equal(count_series_blocks(&fix), 14);
     expect_right(&fix);
     fix.store->options.rollup_min_profiles = 0;
     rebuild(&fix);
     expect_absent(&fix, "");
-    assert_int_equal(count_series_blocks(&fix), 11);
+    assert_int_equal(count_series_blocks(&fix), 16);
     expect_right(&fix);
     close_fixture(&fix);
 }
@@ -152,8 +152,8 @@ static void an_hour_in_pieces_keeps_the_blocks_of_a_large_service(void **state)
     int64_t hour_ns = g_day_ns + 5 * HOUR;
     for (int bucket = 0; bucket < 6; bucket++) {
         int64_t t0_ns = hour_ns + bucket * BUCKET_NS;
-        for (int pod = 1; pod <= 9; pod++) {
-            push_bucket(&fix, pod, t0_ns, 4);
+        for (int pod = 1; pod <= 10; pod++) {
+            push_bucket(&fix, pod, t0_ns, 7);
         }
         hearth_clock_fake(t0_ns + BUCKET_NS + 2 * MINUTE_NS);
         build(&fix);
@@ -161,9 +161,9 @@ static void an_hour_in_pieces_keeps_the_blocks_of_a_large_service(void **state)
     }
     expect_absent(&fix, "30-36");
     assert_int_equal(count_series_blocks(&fix), 0);
-    assert_int_equal(count(&fix, "roll_10m WHERE series_id < 0 AND n_profiles = 36"), 6);
-    assert_int_equal(count(&fix, "roll_1h WHERE series_id > 0 AND n_profiles = 24"), 9);
-    assert_int_equal(count(&fix, "roll_1h WHERE series_id < 0 AND n_profiles = 216"), 1);
+    assert_int_equal(count(&fix, "roll_10m WHERE series_id < 0 AND n_profiles = 70"), 6);
+    assert_int_equal(count(&fix, "roll_1h WHERE series_id > 0 AND n_profiles = 42"), 10);
+    assert_int_equal(count(&fix, "roll_1h WHERE series_id < 0 AND n_profiles = 420"), 1);
     hearth_clock_fake(0);
     close_fixture(&fix);
 }
