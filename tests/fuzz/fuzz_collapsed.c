@@ -9,8 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static bool round_trip(struct hearth_str text, struct hearth_arena *arena, struct hearth_buf *out)
 {
     struct hearth_profile profile;
-    if (hearth_collapsed_decode(text, HEARTH_STR("samples"), HEARTH_STR("count"), arena, &profile,
-                                NULL) != HEARTH_OK) {
+    if (hearth_collapsed_decode(text, HEARTH_STR("samples"), HEARTH_STR("count"), 1, arena,
+                                &profile, NULL) != HEARTH_OK) {
         return false;
     }
     for (uint32_t i = 0; i < profile.n_stack_locs; i++) {

@@ -52,7 +52,7 @@ static bool change(unsigned which, struct hearth_arena *arena, struct hearth_pro
         hearth_ingest_type_find(HEARTH_STR("app.cpu"), &values, &type, &service, &err) ==
             HEARTH_OK) {
         check_indices(p);
-        status = hearth_ingest_scale(&type, values.sample_rate, p, &err);
+        status = hearth_ingest_scale(hearth_ingest_factor(&type, values.sample_rate), p, &err);
     }
     if (status == HEARTH_OK && (which & 16) != 0) {
         status = hearth_ingest_cut(&limits, arena, p, &notes, &err);

@@ -31,7 +31,7 @@ static void check(struct hearth_profile *p, struct hearth_arena *arena)
     struct hearth_ingest_type type;
     HEARTH_ASSERT(hearth_ingest_type_find(HEARTH_STR("a.cpu"), &values, &type, &service, NULL) ==
                   HEARTH_OK);
-    (void)!hearth_ingest_scale(&type, 100, p, NULL);
+    (void)!hearth_ingest_scale(hearth_ingest_factor(&type, 100), p, NULL);
 }
 
 static void run_input(const uint8_t *data, size_t size)

@@ -14,7 +14,7 @@ static void run_input(const uint8_t *data, size_t size)
     struct hearth_err err = HEARTH_ERR_INIT;
     begin_memory(&arena);
     if (hearth_text_decode(hearth_str_n((const char *)data, size), HEARTH_STR("samples"),
-                           HEARTH_STR("count"), &arena, &p, &notes, &err) == HEARTH_OK) {
+                           HEARTH_STR("count"), 1, &arena, &p, &notes, &err) == HEARTH_OK) {
         HEARTH_ASSERT(p.n_types > 0 && p.stack_first[p.n_samples] == p.n_stack_locs);
         for (uint32_t i = 0; i < p.n_stack_locs; i++) {
             HEARTH_ASSERT(p.stack_locs[i] < p.n_locations);

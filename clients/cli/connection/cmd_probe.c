@@ -52,7 +52,7 @@ static enum hearth_status encode_probe(struct cli *cli, const struct probe *prob
     struct hearth_buf wire;
 
     HEARTH_TRY(hearth_collapsed_decode(hearth_str_c(probe->sent), HEARTH_STR("samples"),
-                                       HEARTH_STR("count"), &cli->arena, &profile, &cli->err));
+                                       HEARTH_STR("count"), 1, &cli->arena, &profile, &cli->err));
     profile.time_ns = probe->at_ms * HEARTH_NS_PER_MS;
     hearth_buf_init(&wire, 0);
     hearth_pprof_encode(&profile, &wire);

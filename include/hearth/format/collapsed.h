@@ -1,11 +1,11 @@
 /*
  * collapsed.h -- reads and writes lines of the form "root;child;leaf 123".
  *
- * Reading: the value follows the last space; a fraction is rounded to the nearest integer. CRLF
- * line ends and UTF-16 of either byte order with a byte order mark are accepted. An empty text
- * between two ';' is ignored; blanks there are a frame "[unknown]"; a line without any frame has
- * the frame "[no stack]". A line that begins with '#' is a comment, unless a name follows
- * immediately and a ';' later.
+ * Reading: the value follows the last space; the product of a value, which may have a fraction, and
+ * the factor is rounded to the nearest integer. CRLF line ends and UTF-16 of either byte order with
+ * a byte order mark are accepted. An empty text between two ';' is ignored; blanks there are a
+ * frame "[unknown]"; a line without any frame has the frame "[no stack]". A line that begins with
+ * '#' is a comment, unless a name follows immediately and a ';' later.
  *
  * The text is INVALID_ARGUMENT, with the number of the line, in three cases: a line has no value; a
  * stack begins in a way that only other texts do (JSON, XML, a date, an address followed by a
@@ -25,10 +25,14 @@
 #include "hearth/base/status.h"
 #include "hearth/model/profile.h"
 
-/* type and unit name the only sample type. */
+/*
+ * type and unit name the only sample type; values are multiplied by the factor, 1 to 1e9.
+ * OUT_OF_RANGE if a product needs more than 63 bits.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_collapsed_decode(struct hearth_str text, struct hearth_str type,
-                                           struct hearth_str unit, struct hearth_arena *arena,
+                                           struct hearth_str unit, int64_t factor,
+                                           struct hearth_arena *arena,
                                            struct hearth_profile *ret_profile,
                                            struct hearth_err *err);
 /*

@@ -84,13 +84,15 @@ enum hearth_status hearth_ingest_fix_spy(struct hearth_str spy, struct hearth_ar
                                          struct hearth_profile *profile, struct hearth_err *err);
 
 /*
- * Convert the values of a text format to the unit of its type and set the period. sample_rate: in
- * Hz, the one that `type` was determined with. OUT_OF_RANGE if a converted value needs more than 63
- * bits.
+ * What the values of a text format are multiplied by to have the unit of its type: 1 to 1e9.
+ * sample_rate: in Hz, the one that `type` was determined with.
  */
+int64_t hearth_ingest_factor(const struct hearth_ingest_type *type, int64_t sample_rate);
+
+/* Multiply all values. OUT_OF_RANGE if a product needs more than 63 bits. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_ingest_scale(const struct hearth_ingest_type *type, int64_t sample_rate,
-                                       struct hearth_profile *profile, struct hearth_err *err);
+enum hearth_status hearth_ingest_scale(int64_t factor, struct hearth_profile *profile,
+                                       struct hearth_err *err);
 
 /*
  * Apply the limits of pprof to a profile of a text format: truncates and counts as the pprof

@@ -21,10 +21,11 @@ struct hearth_text_notes {
     bool is_perf_script;
 };
 
-/* type and unit name the sample type of collapsed stacks. */
+/* type, unit and factor are those of collapsed stacks: collapsed.h. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_text_decode(struct hearth_str text, struct hearth_str type,
-                                      struct hearth_str unit, struct hearth_arena *arena,
+                                      struct hearth_str unit, int64_t factor,
+                                      struct hearth_arena *arena,
                                       struct hearth_profile *ret_profile,
                                       struct hearth_text_notes *ret_notes, struct hearth_err *err);
 

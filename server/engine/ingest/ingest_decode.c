@@ -75,13 +75,18 @@ void hearth_ingest_count_notes(const struct hearth_pprof_notes *notes, uint64_t 
 }
 
 /*
- * If the type of a text format has a period, its period type is added to the strings of the
- * profile.
+ * If values are numbers of samples, the period is the time between two of them. If the type of a
+ * text format has a period, its period type is added to the strings of the profile.
  */
-static enum hearth_status set_type_period(const struct hearth_ingest_type *type,
+static enum hearth_status set_type_period(const struct hearth_push_hints *hints,
                                           struct hearth_arena *arena, struct hearth_profile *p,
                                           struct hearth_err *err)
 {
+    const struct hearth_ingest_type *type = hints->type;
+    if (type->factor == 0 && hints->sample_rate > 0) {
+        p->period = hearth_ingest_factor(type, hints->sample_rate);
+    }
+
     if (type->period_type[0] == '\0') {
         return HEARTH_OK;
     }
@@ -115,6 +120,7 @@ static enum hearth_status decode_text_upload(const struct hearth_push_work *work
     struct hearth_str unit = hearth_str_c(hints->type->unit);
     struct hearth_pprof_notes notes = {0};
     struct hearth_text_notes text = {0};
+    int64_t factor = hearth_ingest_factor(hints->type, hints->sample_rate);
     enum hearth_status status;
 
     switch (hints->format) {
@@ -128,7 +134,9 @@ static enum hearth_status decode_text_upload(const struct hearth_push_work *work
         status = hearth_tree_decode(bytes, type, unit, arena, p, err);
         break;
     default:
-        status = hearth_text_decode(bytes, type, unit, arena, p, &text, err);
+        /* Here values may have fractions, so that they must be multiplied while they are read. */
+        status = hearth_text_decode(bytes, type, unit, factor, arena, p, &text, err);
+        factor = 1;
         break;
     }
 
@@ -136,8 +144,8 @@ static enum hearth_status decode_text_upload(const struct hearth_push_work *work
 
     /* The output of perf script itself says what its values and periods are. */
     if (!text.is_perf_script) {
-        HEARTH_TRY(hearth_ingest_scale(hints->type, hints->sample_rate, p, err));
-        HEARTH_TRY(set_type_period(hints->type, arena, p, err));
+        HEARTH_TRY(hearth_ingest_scale(factor, p, err));
+        HEARTH_TRY(set_type_period(hints, arena, p, err));
     }
 
     HEARTH_TRY(hearth_ingest_cut(&limits, arena, p, &notes, err));

@@ -256,8 +256,8 @@ static enum hearth_status decode_text_file(struct hearth_str bytes,
 
     HEARTH_TRY(make_file_profiles(1, arena, ret, err));
     struct hearth_profile *profile = &ret->profiles[0].profile;
-    HEARTH_TRY(hearth_text_decode(bytes, HEARTH_STR("samples"), HEARTH_STR("count"), arena, profile,
-                                  &notes, err));
+    HEARTH_TRY(hearth_text_decode(bytes, HEARTH_STR("samples"), HEARTH_STR("count"), 1, arena,
+                                  profile, &notes, err));
     ret->format = notes.is_perf_script ? "perf script" : "collapsed";
 
     return hearth_ingest_cut(&options->limits, arena, profile, &ret->notes, err);

@@ -115,17 +115,20 @@ enum hearth_status hearth_ingest_fix_spy(struct hearth_str spy, struct hearth_ar
 
 /* ---- units ---- */
 
-enum hearth_status hearth_ingest_scale(const struct hearth_ingest_type *type, int64_t sample_rate,
-                                       struct hearth_profile *profile, struct hearth_err *err)
+int64_t hearth_ingest_factor(const struct hearth_ingest_type *type, int64_t sample_rate)
 {
     assert(type != NULL);
 
-    int64_t factor = type->factor;
-    if (factor == 0 && sample_rate > 0) {
-        factor = sample_rate < SEC_NS ? SEC_NS / sample_rate : 1;
-        profile->period = factor;
+    if (type->factor != 0 || sample_rate <= 0) {
+        return type->factor > 1 ? type->factor : 1;
     }
 
+    return sample_rate < SEC_NS ? SEC_NS / sample_rate : 1;
+}
+
+enum hearth_status hearth_ingest_scale(int64_t factor, struct hearth_profile *profile,
+                                       struct hearth_err *err)
+{
     if (factor <= 1) {
         return HEARTH_OK;
     }

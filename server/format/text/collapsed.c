@@ -26,6 +26,7 @@
 struct collapsed_reader {
     struct hearth_stack_text stacks;
     bool has_values; /* "frame;frame 12"; otherwise each line is one sample with the value 1 */
+    int64_t factor;  /* of the values */
     struct hearth_line_votes votes;
 };
 
@@ -41,8 +42,20 @@ static enum hearth_status add_collapsed_stack(struct collapsed_reader *r, struct
                                               struct hearth_err *err)
 {
     bool added;
+    int64_t value;
 
-    HEARTH_TRY(hearth_stack_text_add(&r->stacks, parts->stack, parts->value, &added, err));
+    if (!hearth_stack_line_scale(parts, r->factor, &value)) {
+        if (r->factor == 1) {
+            return hearth_line_refuse(r->votes.line, line, name_form(r), err);
+        }
+
+        return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
+                           "the value of line %" PRIu64 " times %" PRId64
+                           " (its unit or the sample rate) needs more than 63 bits",
+                           r->votes.line, r->factor);
+    }
+
+    HEARTH_TRY(hearth_stack_text_add(&r->stacks, parts->stack, value, &added, err));
     if (added) {
         return HEARTH_OK;
     }
@@ -52,7 +65,7 @@ static enum hearth_status add_collapsed_stack(struct collapsed_reader *r, struct
         return hearth_line_refuse(r->votes.line, line, name_form(r), err);
     }
 
-    return hearth_stack_text_add(&r->stacks, HEARTH_STR(NO_STACK), parts->value, &added, err);
+    return hearth_stack_text_add(&r->stacks, HEARTH_STR(NO_STACK), value, &added, err);
 }
 
 static enum hearth_status read_collapsed_line(struct collapsed_reader *r, struct hearth_str line,
@@ -124,11 +137,12 @@ static enum hearth_status decode_collapsed(struct collapsed_reader *r, struct he
 }
 
 enum hearth_status hearth_collapsed_decode(struct hearth_str text, struct hearth_str type,
-                                           struct hearth_str unit, struct hearth_arena *arena,
+                                           struct hearth_str unit, int64_t factor,
+                                           struct hearth_arena *arena,
                                            struct hearth_profile *ret_profile,
                                            struct hearth_err *err)
 {
-    struct collapsed_reader r = {.has_values = true};
+    struct collapsed_reader r = {.has_values = true, .factor = factor};
     return decode_collapsed(&r, text, type, unit, arena, ret_profile, err);
 }
 
@@ -136,7 +150,7 @@ enum hearth_status hearth_lines_decode(struct hearth_str text, struct hearth_str
                                        struct hearth_str unit, struct hearth_arena *arena,
                                        struct hearth_profile *ret_profile, struct hearth_err *err)
 {
-    struct collapsed_reader r = {.has_values = false};
+    struct collapsed_reader r = {.has_values = false, .factor = 1};
     return decode_collapsed(&r, text, type, unit, arena, ret_profile, err);
 }
 

@@ -26,11 +26,23 @@ static bool is_digit(char c)
 
 /* ---- values ---- */
 
-/*
- * Parse digits with an optional fraction, which is rounded half up. Exponents are refused: no tool
- * writes them.
- */
-static bool parse_value(struct hearth_str text, int64_t *ret)
+/* The digits after the dot, in units of HEARTH_FRACTION_ONE; further ones do not matter. */
+static bool parse_fraction(struct hearth_str digits, uint64_t *ret)
+{
+    uint64_t place = HEARTH_FRACTION_ONE / 10, fraction = 0;
+    for (size_t i = 0; i < digits.n; i++, place /= 10) {
+        if (!is_digit(digits.p[i])) {
+            return false;
+        }
+        fraction += place * (uint64_t)(digits.p[i] - '0');
+    }
+
+    *ret = fraction;
+    return true;
+}
+
+/* Parse digits with an optional fraction. Exponents are refused: no tool writes them. */
+static bool parse_value(struct hearth_str text, struct hearth_stack_line *ret)
 {
     size_t dot = hearth_str_find(text, '.', 0);
     int64_t value = 0;
@@ -39,25 +51,27 @@ static bool parse_value(struct hearth_str text, int64_t *ret)
         return false;
     }
 
-    if (dot < text.n) {
-        if (text.n == 1) {
-            return false; /* a dot alone */
-        }
-
-        for (size_t i = dot + 1; i < text.n; i++) {
-            if (!is_digit(text.p[i])) {
-                return false;
-            }
-        }
-
-        bool up = dot + 1 < text.n && text.p[dot + 1] >= '5';
-        if (__builtin_add_overflow(value, up, &value)) {
-            return false;
-        }
+    uint64_t fraction = 0;
+    if (dot < text.n &&
+        (text.n == 1 /* a dot alone */ ||
+         !parse_fraction(hearth_str_n(text.p + dot + 1, text.n - dot - 1), &fraction))) {
+        return false;
     }
 
-    *ret = value;
+    ret->value = value;
+    ret->fraction = fraction;
     return true;
+}
+
+bool hearth_stack_line_scale(const struct hearth_stack_line *line, int64_t factor, int64_t *ret)
+{
+    assert(factor >= 1 && factor <= HEARTH_FACTOR_MAX && line->fraction < HEARTH_FRACTION_ONE);
+
+    uint64_t scaled = line->fraction * (uint64_t)factor + HEARTH_FRACTION_ONE / 2;
+    int64_t rounded = (int64_t)(scaled / HEARTH_FRACTION_ONE);
+
+    return !__builtin_mul_overflow(line->value, factor, ret) &&
+           !__builtin_add_overflow(*ret, rounded, ret);
 }
 
 /*
@@ -71,7 +85,7 @@ static bool split_value(struct hearth_str line, struct hearth_stack_line *ret)
         space--;
     }
 
-    if (space == 0 || !parse_value(hearth_str_n(line.p + space, line.n - space), &ret->value)) {
+    if (space == 0 || !parse_value(hearth_str_n(line.p + space, line.n - space), ret)) {
         return false;
     }
 

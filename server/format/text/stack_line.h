@@ -17,9 +17,14 @@ enum hearth_line_kind {
     HEARTH_LINE_FOREIGN,  /* begins in a way that no stack trace does */
 };
 
+/* A fraction counts these parts of one: as many digits as the largest factor can bring forward. */
+#define HEARTH_FRACTION_ONE UINT64_C(10000000000)
+#define HEARTH_FACTOR_MAX   INT64_C(1000000000)
+
 struct hearth_stack_line {
     struct hearth_str stack; /* "root;child;leaf" */
-    int64_t value;           /* 1 in formats without values */
+    int64_t value;           /* without its fraction; 1 in formats without values */
+    uint64_t fraction;       /* of the value, below HEARTH_FRACTION_ONE */
     const char *foreign;     /* FOREIGN: the kind of text, such as "a line of a log" */
 };
 
@@ -30,5 +35,10 @@ struct hearth_stack_line {
  */
 enum hearth_line_kind hearth_stack_line_read(struct hearth_str line, bool has_values,
                                              struct hearth_stack_line *ret);
+/*
+ * The value with its fraction times the factor, 1 to HEARTH_FACTOR_MAX, rounded half up. False if
+ * it needs more than 63 bits.
+ */
+bool hearth_stack_line_scale(const struct hearth_stack_line *line, int64_t factor, int64_t *ret);
 
 #endif

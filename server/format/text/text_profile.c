@@ -50,7 +50,8 @@ static const char *name_known_text(struct hearth_str text)
 }
 
 enum hearth_status hearth_text_decode(struct hearth_str text, struct hearth_str type,
-                                      struct hearth_str unit, struct hearth_arena *arena,
+                                      struct hearth_str unit, int64_t factor,
+                                      struct hearth_arena *arena,
                                       struct hearth_profile *ret_profile,
                                       struct hearth_text_notes *ret_notes, struct hearth_err *err)
 {
@@ -71,7 +72,7 @@ enum hearth_status hearth_text_decode(struct hearth_str text, struct hearth_str 
     if (notes.is_perf_script) {
         HEARTH_TRY(hearth_perf_script_decode(text, arena, ret_profile, &perf, err));
     } else {
-        HEARTH_TRY(hearth_collapsed_decode(text, type, unit, arena, ret_profile, err));
+        HEARTH_TRY(hearth_collapsed_decode(text, type, unit, factor, arena, ret_profile, err));
     }
 
     *ret_notes = notes;

@@ -145,6 +145,36 @@ static void a_text_has_the_type_of_its_name_and_a_period(void **state)
     assert_int_equal(d->profile.values[0], 1);
 }
 
+static void a_fraction_counts_in_the_unit_that_is_stored(void **state)
+{
+    struct decoded *d = *state;
+    static const struct {
+        const char *app, *text;
+        int64_t value;
+    } cases[] = {
+        {"a.seconds", "a 1.5", 1500000000},
+        {"a.seconds", "a 0.0000000005", 1},
+        {"a.seconds", "a 2.00000000049", 2000000000},
+        {"a.milliseconds", "a;b .0004", 400},
+        {"a.microseconds", "a 7.9996", 8000},
+        {"a.microseconds", "a 1.", 1000},
+        {"a.cpu", "a 0.25", 2500000},
+        {"a.alloc_space", "a 2.5", 3},
+        {"a.seconds", "a 9223372036.854775807", INT64_MAX},
+    };
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        as_text(d, HEARTH_INGEST_COLLAPSED, cases[i].app);
+        assert_int_equal(decode(d, S(cases[i].text), true), HEARTH_OK);
+        assert_int_equal(d->profile.values[0], cases[i].value);
+    }
+
+    as_text(d, HEARTH_INGEST_COLLAPSED, "a.seconds");
+    assert_int_equal(decode(d, S("b 1\na 9223372036.854775808"), true), HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(d->err.msg, "the value of line 2 times 1000000000 (its unit or the "
+                                       "sample rate) needs more than 63 bits"));
+}
+
 static void limits_of_texts_are_counted_or_refused(void **state)
 {
     struct decoded *d = *state;
@@ -179,6 +209,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_time_of_1970_or_none_is_that_of_the_upload, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_text_has_the_type_of_its_name_and_a_period, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_fraction_counts_in_the_unit_that_is_stored, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(limits_of_texts_are_counted_or_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_read_is_invalid, setup, teardown),

@@ -24,8 +24,8 @@ static void decode(struct decoded *d, struct hearth_str text)
 {
     *d = (struct decoded){.err = HEARTH_ERR_INIT};
     hearth_arena_init(&d->arena, 0);
-    d->status = hearth_collapsed_decode(text, HEARTH_STR("samples"), HEARTH_STR("count"), &d->arena,
-                                        &d->profile, &d->err);
+    d->status = hearth_collapsed_decode(text, HEARTH_STR("samples"), HEARTH_STR("count"), 1,
+                                        &d->arena, &d->profile, &d->err);
 }
 
 static int64_t total(const struct hearth_profile *p)

@@ -350,18 +350,18 @@ static void only_counts_are_multiplied_by_the_time_between_samples(void **state)
     (void)state;
     static const struct {
         const char *app, *unit;
-        int64_t rate, value, period;
+        int64_t rate, value;
     } cases[] = {
-        {"a.cpu", "", 100, 30000000, 10000000},
-        {"a.wall", "samples", 97, 30927834, 10309278},
-        {"a.cpu", "", 0, 3, 0},
-        {"a.cpu", "count", INT64_MAX, 3, 1},
-        {"a.cpu", "nanoseconds", 100, 3, 0},
-        {"a.wall", "microseconds", 0, 3000, 0},
-        {"a.alloc_space", "", 100, 3, 0},
-        {"a.seconds", "", 100, 3000000000, 0},
-        {"a.microseconds", "", 100, 3000, 0},
-        {"a.nanoseconds", "", 100, 3, 0},
+        {"a.cpu", "", 100, 30000000},
+        {"a.wall", "samples", 97, 30927834},
+        {"a.cpu", "", 0, 3},
+        {"a.cpu", "count", INT64_MAX, 3},
+        {"a.cpu", "nanoseconds", 100, 3},
+        {"a.wall", "microseconds", 0, 3000},
+        {"a.alloc_space", "", 100, 3},
+        {"a.seconds", "", 100, 3000000000},
+        {"a.microseconds", "", 100, 3000},
+        {"a.nanoseconds", "", 100, 3},
     };
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
@@ -370,11 +370,11 @@ static void only_counts_are_multiplied_by_the_time_between_samples(void **state)
 
         struct hearth_ingest_type type =
             find_type(cases[i].app, cases[i].unit, "", cases[i].rate, "a");
-        assert_int_equal(hearth_ingest_scale(&type, cases[i].rate, &profile, NULL), HEARTH_OK);
+        int64_t factor = hearth_ingest_factor(&type, cases[i].rate);
+        assert_int_equal(hearth_ingest_scale(factor, &profile, NULL), HEARTH_OK);
         assert_int_equal(value, cases[i].value);
-        assert_int_equal(profile.period, cases[i].period);
         value = INT64_MAX;
-        assert_int_equal(hearth_ingest_scale(&type, cases[i].rate, &profile, NULL),
+        assert_int_equal(hearth_ingest_scale(factor, &profile, NULL),
                          cases[i].value > 3 ? HEARTH_OUT_OF_RANGE : HEARTH_OK);
     }
 }
@@ -412,7 +412,7 @@ static void the_limits_of_pprof_apply_to_text_formats(void **state)
     hearth_arena_init(&arena, 0);
     hearth_buf_init(&out, 0);
     struct hearth_str text = HEARTH_STR("a;b;c;d 1\na;b 2\nname_is_long;c 3\na;b;e 4\n");
-    assert_int_equal(hearth_collapsed_decode(text, S("t"), S("u"), &arena, &profile, NULL),
+    assert_int_equal(hearth_collapsed_decode(text, S("t"), S("u"), 1, &arena, &profile, NULL),
                      HEARTH_OK);
     struct hearth_pprof_limits limits = {.max_samples = 3};
     assert_int_equal(hearth_ingest_cut(&limits, &arena, &profile, &notes, NULL),

@@ -709,9 +709,9 @@ static void agrees_with_the_collapsed_form_of_real_files(void **state)
         hearth_arena_reset(&d.arena);
         text = read_file(HEARTH_SHARED_DATA, pairs[i][1]);
         skip_without_shared_files(text);
-        assert_int_equal(
-            hearth_collapsed_decode(text, HEARTH_STR("s"), HEARTH_STR("c"), &d.arena, &d.p, &d.err),
-            HEARTH_OK);
+        assert_int_equal(hearth_collapsed_decode(text, HEARTH_STR("s"), HEARTH_STR("c"), 1,
+                                                 &d.arena, &d.p, &d.err),
+                         HEARTH_OK);
         sum_by_depth(&d.p, theirs);
         int64_t more = 0;
         for (size_t depth = 0; depth < 128; depth++) {

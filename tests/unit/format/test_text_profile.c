@@ -22,7 +22,7 @@ static void decode(struct decoded *d, struct hearth_str text)
 {
     *d = (struct decoded){.err = HEARTH_ERR_INIT};
     hearth_arena_init(&d->arena, 0);
-    d->status = hearth_text_decode(text, HEARTH_STR("samples"), HEARTH_STR("count"), &d->arena,
+    d->status = hearth_text_decode(text, HEARTH_STR("samples"), HEARTH_STR("count"), 1, &d->arena,
                                    &d->p, &d->notes, &d->err);
 }
 
