@@ -53,7 +53,7 @@ export function formatValue(value: number, unit: string): string {
     case "bytes/s":
       return scaled(value, BYTES) + "/s";
     case "cores":
-      return scaled(value, COUNT) + " cores";
+      return scaled(value, COUNT) + (value === 1 ? " core" : " cores");
     default:
       return scaled(value, COUNT);
   }

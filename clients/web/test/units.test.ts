@@ -19,6 +19,7 @@ const values: [number, string, string][] = [
   [-1125, "count", "-1.12k"],
   [100.5, "count", "100"],
   [3.21, "cores", "3.21 cores"],
+  [1, "cores", "1 core"],
   [1536, "bytes/s", "1.50 KiB/s"],
   [2 ** 40 * 5000, "bytes", "5000 TiB"],
 ];
