@@ -96,6 +96,13 @@ class Page(PageTest):
         self.assertEqual(self.browser.find(".figure").text, "1 profile")
         self.assertEqual(len(self.driver.find_elements("css selector", ".rows tbody tr")), 1)
 
+    def test_a_service_without_processor_time_is_shown_with_a_type_that_it_has(self):
+        heap = Profile([("inuse_space", "bytes")], time_ns=(now_ms() - 60_000) * 1_000_000)
+        heap.add(["main", "keep"], [2048])
+        self.server.push(heap.encode(), {"__name__": "memory", "service_name": "cache"})
+        self.open("/profile", q='{service_name="cache"}')
+        self.assertEqual(self.browser.find_text(".headline .figure", "2 KiB").text, "2 KiB")
+
     def test_a_selector_that_is_wrong_is_refused_with_the_words_of_the_server(self):
         self.open("/profile", q='{service_name=~"["}')
         self.assertIn("[", self.browser.find(".error").text)

@@ -18,3 +18,11 @@ test("without processor time the first type is shown", () => {
   assert.equal(preferredType(typed("goroutine:goroutine:count:goroutine:count"))?.ID, "goroutine:goroutine:count:goroutine:count");
   assert.equal(preferredType([]), undefined);
 });
+
+test("a service without processor time is shown with a type that it has", () => {
+  const types = typed("memory:inuse_space:bytes:space:bytes", "process_cpu:cpu:nanoseconds:cpu:nanoseconds").map((type) => ({
+    ...type, isOutside: type.ID.startsWith("process_cpu"),
+  }));
+  assert.equal(preferredType(types)?.ID, "memory:inuse_space:bytes:space:bytes");
+  assert.equal(preferredType(types.slice(1))?.ID, "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+});

@@ -1,13 +1,15 @@
 // What most people want to see first, as the command line chooses it: processor time; some clients count samples under
-// its name.
+// its name. A type that no series of the selector has is shown only if there is no other.
 const PREFERRED_TYPES = ["process_cpu:cpu:nanoseconds:", "process_cpu:cpu:", "wall:cpu:"];
 
-export function preferredType<T extends { ID: string }>(types: T[]): T | undefined {
+export function preferredType<T extends { ID: string; isOutside?: boolean }>(types: T[]): T | undefined {
+  const inside = types.filter((type) => !type.isOutside);
+  const candidates = inside.length > 0 ? inside : types;
   for (const start of PREFERRED_TYPES) {
-    const found = types.find((type) => type.ID.startsWith(start));
+    const found = candidates.find((type) => type.ID.startsWith(start));
     if (found) {
       return found;
     }
   }
-  return types[0];
+  return candidates[0];
 }

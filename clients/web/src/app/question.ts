@@ -12,6 +12,8 @@ export interface ProfileType {
   name: string;
   sampleType: string;
   sampleUnit: string;
+  // True if no series of the selector has it; known only where the address names no type.
+  isOutside?: boolean;
 }
 
 // A policy is tried on the past day; everything else begins with the last hour.
@@ -66,11 +68,29 @@ export function freeze(): void {
   }
 }
 
+// The types that series of the selector have; null if a page need not know, or if the selector is wrong, which the
+// answer to its question says.
+async function selectedTypes(message: { start: string; end: string }, abort: AbortSignal): Promise<string[] | null> {
+  if (param("type") || selector.value === "{}") {
+    return null;
+  }
+  const asked = { ...message, name: "__profile_type__", matchers: [selector.value] };
+  return call<{ names?: string[] }>("querier.v1.QuerierService/LabelValues", asked, abort).then(
+    (answer) => answer.names ?? [],
+    () => null,
+  );
+}
+
 export function useProfileTypes(): Answer<ProfileType[]> {
-  return useAnswer(rangeKey.value, async (abort) => {
+  const within = param("type") ? "" : selector.value;
+  return useAnswer(`${rangeKey.value} ${within}`, async (abort) => {
     const message = { start: String(Math.floor(span.value.startMs)), end: String(Math.floor(span.value.endMs)) };
-    const answer = await call<{ profileTypes?: ProfileType[] }>("querier.v1.QuerierService/ProfileTypes", message, abort);
-    return answer.profileTypes ?? [];
+    const [answer, selected] = await Promise.all([
+      call<{ profileTypes?: ProfileType[] }>("querier.v1.QuerierService/ProfileTypes", message, abort),
+      selectedTypes(message, abort),
+    ]);
+    const types = answer.profileTypes ?? [];
+    return selected === null ? types : types.map((type) => ({ ...type, isOutside: !selected.includes(type.ID) }));
   });
 }
 
