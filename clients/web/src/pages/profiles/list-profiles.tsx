@@ -154,7 +154,9 @@ function AllProfiles() {
                         {formatTime(Number(row.timeNs ?? 0) / 1e6)}
                       </button>
                     </th>
-                    <td>{row.service}</td>
+                    <td class="named" title={row.service}>
+                      {row.service}
+                    </td>
                     <td class="code cut" title={labelText(row.labels)}>
                       {labelText(row.labels)}
                     </td>

@@ -86,7 +86,9 @@ function TopTraces({ type }: { type: ProfileType }) {
                       {row.traceId}
                     </button>
                   </th>
-                  <td>{row.service}</td>
+                  <td class="named" title={row.service}>
+                    {row.service}
+                  </td>
                   <td class="cut">{row.endpoint || row.name}</td>
                   <td class="number">{formatCount(Number(row.spanCount ?? 0))}</td>
                   <ShareCell value={Number(row.value ?? 0)} total={Number(total)} unit={type.sampleUnit} />
