@@ -35,7 +35,11 @@ CASES = [
     ("timeline|gdu|--function|mallocgc", NO_DATA, 'no selected stack trace contains the function "mallocgc"; names are exact: did you mean runtime.mallocgc[?]'),
     ("sandwich|mallocgc|gdu", NO_DATA, 'no selected stack trace contains the function "mallocgc"; names are exact: did you mean runtime.mallocgc[?]'),
     ("lines|a(b|gdu", NO_DATA, 'no selected stack trace contains the function "a(b"'),
+    ("top|gdu|--search|nosuch", NO_DATA, "no row is left by --search and --offset"),
+    ("top|gdu|--offset|100000", NO_DATA, "no row is left by --search and --offset"),
     ("top|gdu|--function|mallocgc", NO_DATA, "no data in this range that the filters leave; their names must be exact"),
+    ("ready|--url|http://127.0.0.1:99999", USAGE, 'url "http://127.0.0.1:99999" is not *, with a port of 1 to 65535'),
+    ("ready|--url|http://127.0.0.1:", USAGE, 'url "http://127.0.0.1:" is not *, with a port of 1 to 65535'),
     ("top|{service_name=gdu}", USAGE, 'unexpected "gdu", expected a quoted string, at offset 14'),
 ]
 

@@ -165,7 +165,7 @@ enum cli_exit cli_top(struct cli *cli)
     if (is_file && answer->total == 0) {
         return flame_file_is_empty(cli->args[0], type);
     }
-    if (is_tree && answer->total > 0 && answer->n_rows == 0) {
+    if (answer->total > 0 && answer->n_rows == 0) {
         (void)fprintf(stderr, "hearth: %s%sno row is left by --search and --offset\n",
                       is_file ? cli->args[0] : "", is_file ? ": " : "");
         return CLI_NO_DATA;
