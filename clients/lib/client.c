@@ -20,6 +20,14 @@ void hearth_client_options_init(struct hearth_client_options *options)
     };
 }
 
+/* gRPC would connect to a larger number modulo 65,536. */
+static bool is_port(struct hearth_str text)
+{
+    int64_t port;
+
+    return hearth_str_to_i64(text, &port) && port >= 1 && port <= UINT16_MAX;
+}
+
 /* HOST:PORT of a URL; a missing port is 4040. Gives the text. */
 static enum hearth_status find_target(struct hearth_str given, bool *ret_is_tls, char **ret,
                                       struct hearth_err *err)
@@ -35,14 +43,16 @@ static enum hearth_status find_target(struct hearth_str given, bool *ret_is_tls,
     if (url.n > 0 && url.p[url.n - 1] == '/') {
         url.n--;
     }
-    bool has_port = false;
+    size_t port = 0; /* where it begins; 0: there is none */
     for (size_t i = 0; i < url.n; i++) {
-        has_port = url.p[i] == ':' ? true : url.p[i] == ']' ? false : has_port;
+        port = url.p[i] == ':' ? i + 1 : url.p[i] == ']' ? 0 : port;
     }
-    if (url.n == 0 || hearth_str_find(url, '/', 0) < url.n) {
+    if (url.n == 0 || hearth_str_find(url, '/', 0) < url.n ||
+        (port > 0 && !is_port(hearth_str_n(url.p + port, url.n - port)))) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "url \"" HEARTH_STR_FMT
-                           "\" is not http://HOST:PORT or https://HOST:PORT",
+                           "\" is not http://HOST:PORT or https://HOST:PORT, with a port of 1 to "
+                           "65535",
                            HEARTH_STR_ARG(given));
     }
     char *target = hearth_mem_alloc(url.n + sizeof ":4040");
@@ -50,7 +60,7 @@ static enum hearth_status find_target(struct hearth_str given, bool *ret_is_tls,
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a client");
     }
     memcpy(target, url.p, url.n);
-    memcpy(target + url.n, has_port ? "" : ":4040", has_port ? 1 : sizeof ":4040");
+    memcpy(target + url.n, port > 0 ? "" : ":4040", port > 0 ? 1 : sizeof ":4040");
     *ret = target;
 
     return HEARTH_OK;
