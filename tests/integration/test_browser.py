@@ -114,6 +114,18 @@ class Page(PageTest):
         self.open("/profile", q='{service_name=~"["}')
         self.assertIn("[", self.browser.find(".error").text)
 
+    def test_a_server_that_is_away_is_called_so(self):
+        self.open()
+        network = lambda is_away: self.driver.execute_cdp_cmd(
+            "Network.emulateNetworkConditions", {"offline": is_away, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1})
+        self.driver.execute_cdp_cmd("Network.enable", {})
+        self.addCleanup(network, False)
+        network(True)
+        self.browser.find_text("button", "Refresh").click()
+        self.browser.find_text("[role=alert]", "The server cannot be reached")
+        self.browser.settle()
+        self.assertTrue(all("INTERNET_DISCONNECTED" in each for each in self.browser.complaints()))  # which also forgets them
+
     def test_what_an_answer_lacks_stands_on_the_page(self):
         self.open("/", **{"from": "now-5h"})
         self.assertIn("retain-raw", self.browser.find(".note").text)

@@ -49,6 +49,9 @@ export async function call<T>(method: string, message: object, abort?: AbortSign
     headers: { "Content-Type": "application/json", "Connect-Protocol-Version": "1" },
     body: JSON.stringify(message),
     signal: abort,
+  }).catch((error: unknown) => {
+    // No answer came at all, in words of the browser.
+    throw error instanceof TypeError ? new ApiError(0, "unreachable", error.message) : error;
   });
   if (!response.ok) {
     throw await readError(response);

@@ -76,6 +76,9 @@ async function load(kind: "merge" | "diff", method: string, request: Uint8Array,
     headers: { "Content-Type": "application/proto", "Connect-Protocol-Version": "1" },
     body: request as BodyInit,
     signal,
+  }).catch((error: unknown) => {
+    // No answer came at all, in words of the browser.
+    throw error instanceof TypeError ? new LoadError(0, "unreachable", error.message, "") : error;
   });
   if (!response.ok) {
     throw await errorOf(response);

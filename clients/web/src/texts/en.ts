@@ -38,6 +38,7 @@ export const en = {
   failed: "The server did not answer the question",
   // By the code of the error; the server's own words stand behind.
   failures: {
+    unreachable: "The server cannot be reached",
     canceled: "The request was cancelled",
     invalid_argument: "The server does not understand the request",
     deadline_exceeded: "The answer took too long",

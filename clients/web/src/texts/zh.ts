@@ -36,6 +36,7 @@ export const zh: Texts = {
   loading: "加载中",
   failed: "服务器没有给出答案",
   failures: {
+    unreachable: "无法连接服务器",
     canceled: "请求已取消",
     invalid_argument: "服务器无法理解该请求",
     deadline_exceeded: "查询超时",
