@@ -105,9 +105,11 @@ class Page(PageTest):
 
     def test_a_long_name_of_a_service_leaves_room_for_the_other_columns(self):
         stacks = profile([(["main"], 1_000_000_000)])
-        self.server.push(stacks, {"__name__": "other", "service_name": "n" * 2000})
+        self.server.push(stacks, {"__name__": "other", "service_name": "n" * 2000, "pod": "p" * 1000})
         self.open("/profiles", q='{__name__="other"}')
         self.browser.find_text(".rows tbody td.number", "1 s")
+        self.assertEqual(self.browser.find_text(".rows thead th", "Duration").text, "Duration")
+        self.assertIn("—", [cell.text for cell in self.driver.find_elements("css selector", ".rows tbody td.number")])
         self.assertTrue(self.browser.run("const rows = document.querySelector('.rows'); return rows.scrollWidth <= rows.clientWidth"))
 
     def test_a_selector_that_is_wrong_is_refused_with_the_words_of_the_server(self):

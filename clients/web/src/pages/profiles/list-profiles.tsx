@@ -160,7 +160,7 @@ function AllProfiles() {
                     <td class="code cut" title={labelText(row.labels)}>
                       {labelText(row.labels)}
                     </td>
-                    <td class="number">{formatDuration(Number(row.durationNs ?? 0) / 1e6)}</td>
+                    <td class="number">{row.durationNs ? formatDuration(Number(row.durationNs) / 1e6) : "—"}</td>
                     <td class="number">{formatValue(Number(row.total ?? 0), type.sampleUnit)}</td>
                   </tr>
                 ))}

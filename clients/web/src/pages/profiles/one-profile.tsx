@@ -52,7 +52,7 @@ export function OneProfile({ id }: { id: string }) {
           {profile ? words.list.oneOf(profile.service ?? "", formatTime(Number(profile.timeNs ?? 0) / 1e6)) : words.list.one}
         </h1>
         {type && <span class="figure">{formatValue(Number(type.total ?? 0), partsOfType(type.profileType).unit)}</span>}
-        {profile && <span class="muted">{formatDuration(Number(profile.durationNs ?? 0) / 1e6)}</span>}
+        {profile?.durationNs && <span class="muted">{formatDuration(Number(profile.durationNs) / 1e6)}</span>}
         <button type="button" onClick={() => change({ id: "", zoom: "", search: "" })}>
           {words.back}
         </button>
