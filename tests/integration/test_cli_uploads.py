@@ -53,6 +53,13 @@ class CliUploads(unittest.TestCase):
         done = self.run_cli(OK, "create", path, "--label", "service_name=equal", "--time", "now", "--wait")
         self.assertIn("\n  1 added to equal ones; dropped or cut: zero_samples=1\n", done.out)
 
+    def test_one_line_that_was_not_understood_is_told_in_the_singular(self):
+        heap = b"heap profile: 1: 2 [1: 2] @ heap_v2/524288\n 1: 2 [1: 2] @ 0x1\n\nMAPPED_LIBRARIES:\nfoo\n"
+        for data, said in ((heap, "1 line of its mappings was"), (heap + b"bar\n", "2 lines of its mappings were")):
+            path = self.file("heap", data)
+            done = hearth("upload", path, "-l", "service_name=heap", env={"HEARTH_URL": self.url})
+            self.assertEqual((done.code, done.err), (0, "%s: %s not understood\n" % (path, said)))
+
     def test_create_waits_and_prints_what_was_stored(self):
         path = self.file("app.jfr", RECORDING)
         done = self.run_cli(OK, "create", path, "--label", "service_name=cli", "--time", "now", "--wait")

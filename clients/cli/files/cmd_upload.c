@@ -312,18 +312,22 @@ static void print_notes(const char *path, const struct hearth_file_profiles *fil
 {
     const struct {
         uint64_t n;
-        const char *what;
+        const char *one, *many;
     } notes[] = {
-        {file->skipped_lines, "lines of its mappings were not understood"},
-        {file->n_lost, "samples were lost while it was recorded"},
-        {file->n_unknown, "samples have events that it does not describe"},
-        {file->n_copied, "samples have only their leaf: their stacks were not unwound"},
+        {file->skipped_lines, "line of its mappings was not understood",
+         "lines of its mappings were not understood"},
+        {file->n_lost, "sample was lost while it was recorded",
+         "samples were lost while it was recorded"},
+        {file->n_unknown, "sample has an event that it does not describe",
+         "samples have events that it does not describe"},
+        {file->n_copied, "sample has only its leaf: its stack was not unwound",
+         "samples have only their leaf: their stacks were not unwound"},
     };
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(notes); i++) {
         if (notes[i].n > 0) {
             (void)fprintf(stderr, "%s: %llu %s\n", path, (unsigned long long)notes[i].n,
-                          notes[i].what);
+                          notes[i].n == 1 ? notes[i].one : notes[i].many);
         }
     }
 }
