@@ -160,6 +160,15 @@ class Bench(Setting):
 
     # ---- queries ----
 
+    def wait_for_blocks(self):
+        """Until the builder, which looks every 10 s, has found nothing to sum for 25 s: goals count on blocks of closed hours."""
+        last, moved = None, time.monotonic()
+        while time.monotonic() - moved < 25:
+            time.sleep(0.5)
+            done = self.running.metric("hearth_rollup_profiles_total")
+            if done != last:
+                last, moved = done, time.monotonic()
+
     def ask(self, what, method, fields, floor=None, goal=""):
         seen = self.running.ask(method, fields, 0.4 if self.options.quick else 1.2)
         self.row(what, seen["ms"], "ms", floor, goal,
@@ -180,6 +189,7 @@ class Bench(Setting):
         n = sum(line["rows"] for line in loaded)
         self.numbers["load_store"] = loaded
         say("%d rows in %.1f s" % (n, time.monotonic() - began))
+        self.wait_for_blocks()
         self.server.sql("VACUUM (ANALYZE)")  # what autovacuum does to a closed leaf sooner or later
         focus_us = 1000 * loaded[0]["merge_ms"] / loaded[0]["rows"]
         wide_us = 1000 * loaded[1]["merge_ms"] / loaded[1]["rows"]
@@ -198,15 +208,16 @@ class Bench(Setting):
             self.ask("flame graph, 200 series %s (%s rows)" % (name, format(rows, ",")), merge, graph("wide", seconds),
                      rows * wide_us / 1000, goal)
         series = questions.QUERIER + "SelectSeries"
-        for service, seconds, name, goal in (
-            ("focus", 86400, "10 x 24 h", ""),
-            ("wide", 3600, "200 x 1 h", ""),
-            ("wide", 86400, "200 x 24 h", "15 ms with totals blocks"),
+        # The last hour, which has 48,000 rows in `wide`, is most of the third; --sets measures the goal.
+        for service, seconds, name in (
+            ("focus", 86400, "10 x 24 h"),
+            ("wide", 3600, "200 x 1 h"),
+            ("wide", 86400, "200 x 24 h"),
         ):
             if quick and (service, seconds) == ("wide", 86400):
                 continue
             self.ask("SelectSeries %s, step 60 s, by pod" % name, series, graph(service, seconds) + [(5, "pod"), (6, 60.0)],
-                     self.sql_sum_ms(service, now - seconds, now), goal)
+                     self.sql_sum_ms(service, now - seconds, now))
 
     def sql_sum_ms(self, service, start, end):
         """Floor of a time series: PostgreSQL summing the same totals for itself, nothing sent."""
