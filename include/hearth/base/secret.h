@@ -37,7 +37,8 @@ enum hearth_status hearth_secret_copy(const struct hearth_secret *secret,
                                       struct hearth_secret **ret, struct hearth_err *err);
 /*
  * The contents of a file without one newline (\n or \r\n) at the end. *ret_public: every user of
- * the machine can read the file. A file that is empty or has more than one line is refused.
+ * the machine can read the file; never so in the first process of a container, which has no other
+ * users. A file that is empty or has more than one line is refused.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_secret_read(const char *path, struct hearth_secret **ret,

@@ -2,6 +2,7 @@
 #include "hearth/base/secret.h"
 
 #include <inttypes.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -167,6 +168,38 @@ static void its_pages_are_not_dumped_and_not_inherited(void **state)
     hearth_secret_free(secret);
 }
 
+static void a_file_of_a_container_is_read_by_no_other_user(void **state)
+{
+    (void)state;
+
+    /* The child has a namespace of processes, whose first process is its own child. */
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) {
+            _exit(2);
+        }
+        pid_t first = fork();
+        if (first == 0) {
+            struct hearth_secret *secret = NULL;
+            bool is_public = true;
+            _exit(getpid() == 1 &&
+                          read_from("s3cret", 6, 0644, &secret, &is_public, NULL) == HEARTH_OK &&
+                          !is_public
+                      ? 0
+                      : 1);
+        }
+        int code = -1;
+        _exit(first > 0 && waitpid(first, &code, 0) == first && code == 0 ? 0 : 1);
+    }
+    int child = -1;
+    assert_int_equal(waitpid(pid, &child, 0), pid);
+    if (WIFEXITED(child) && WEXITSTATUS(child) == 2) {
+        print_message("not tested: this user may not make namespaces\n");
+        skip();
+    }
+    assert_int_equal(child, 0);
+}
+
 static void a_wiped_text_keeps_nothing(void **state)
 {
     (void)state;
@@ -187,6 +220,7 @@ int main(void)
         cmocka_unit_test(a_file_loses_its_newline_and_its_mode_is_told),
         cmocka_unit_test(a_file_without_one_line_is_refused_and_not_quoted),
         cmocka_unit_test(its_pages_are_not_dumped_and_not_inherited),
+        cmocka_unit_test(a_file_of_a_container_is_read_by_no_other_user),
         cmocka_unit_test(a_wiped_text_keeps_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
