@@ -483,6 +483,21 @@ static enum cli_exit take_rest(struct cli *cli, const struct cli_command *comman
     return CLI_OK;
 }
 
+/* No command is called like the first argument. It may be the value of an option that is unknown. */
+static enum cli_exit no_command(struct cli *cli, int argc, char **argv)
+{
+    struct word word;
+    int i = 1;
+
+    while (next_word(cli, NULL, argc, argv, &i, &word) && word.flag != NULL) {
+        if (word.option == NULL) {
+            return wrong_option(NULL, &word);
+        }
+    }
+
+    return cli_no_such("", cli->args[0]);
+}
+
 enum cli_exit cli_parse(struct cli *cli, int argc, char **argv, const struct cli_command **ret)
 {
     *ret = NULL;
@@ -497,7 +512,7 @@ enum cli_exit cli_parse(struct cli *cli, int argc, char **argv, const struct cli
     if (command == NULL || cli->wants_help) {
         *ret = command;
         return cli->wants_help   ? CLI_OK
-               : cli->n_args > 0 ? cli_no_such("", cli->args[0])
+               : cli->n_args > 0 ? no_command(cli, argc, argv)
                                  : read_options(cli, NULL, argc, argv);
     }
     size_t n_words = cli_count_words(command->words);

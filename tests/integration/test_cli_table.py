@@ -63,6 +63,7 @@ CASES = [
     ("query types --frobnicate=1", USAGE, "hearth: there is no option --frobnicate; try hearth query types --help"),
     ("top --limt 3", USAGE, "hearth: there is no option --limt; did you mean --limit?; try hearth top --help"),
     ("-x", USAGE, "hearth: there is no option -x; try hearth --help"),
+    ("--frobnicate 1 query types", USAGE, "hearth: there is no option --frobnicate; try hearth --help"),
     ("flame {} --duration 1m", USAGE, "hearth: flame does not take --duration: it is for trace, task create; *"),
     ("top --by version", USAGE, "hearth: top does not take --by: it is for timeline, *; did you mean --by-kind?; *"),
     ("flame --limit 3", USAGE, "hearth: flame does not take --limit: it is for top, diff, changes, *"),
