@@ -37,7 +37,7 @@ OTHERS = {
     "install": ON_THIS_MACHINE, "sudo": ON_THIS_MACHINE, "systemctl": ON_THIS_MACHINE,
     "docker": NOT_HERE, "podman": NOT_HERE, "skopeo": NOT_HERE, "helm": NOT_HERE, "kubectl": NOT_HERE, "dot": NOT_HERE,
     "java": NOT_HERE, "jcmd": NOT_HERE, "jq": NOT_HERE, "py-spy": NOT_HERE,
-    "promtool": "test_observability_files.py and prometheus.py have its rules",
+    "promtool": "test_packages.py runs it; prometheus.py has its rules",
     "cc": "test_client_library.py and test_install.py compile programs with the library", "pkg": "see cc",
     "./app": READERS, "./hearth_example": READERS, "node": READERS, "page-somebody": READERS,
 }

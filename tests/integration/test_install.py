@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from server import HEARTHD
+from server import HEARTHD, ROOT
 
 BUILD = pathlib.Path(HEARTHD).resolve().parents[1]
 
@@ -34,6 +34,13 @@ class Install(unittest.TestCase):
                      "share/doc/hearth/LICENSE", "share/doc/hearth/docs/README.md",
                      "share/bash-completion/completions/hearth", "share/fish/vendor_completions.d/hearth.fish"):
             self.assertTrue((self.prefix / name).is_file(), name)
+
+    def test_documents_are_installed_with_the_files_that_they_name(self):
+        for folder in ("docs", "grammar", "proto", "sql"):
+            for path in (ROOT / folder).rglob("*"):
+                if path.is_file() and path.name != "CMakeLists.txt":
+                    name = path.relative_to(ROOT)
+                    self.assertTrue((self.prefix / "share/doc/hearth" / name).is_file(), name)
 
     def test_the_installed_programs_start(self):
         self.assertRegex(output_of(str(self.prefix / "bin/hearthd"), "--version"), r"^hearthd \d+\.\d+")

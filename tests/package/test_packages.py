@@ -20,6 +20,7 @@ BUILD = ROOT / "build-package"
 PACKAGES = BUILD / "packages"
 NEWER = "9.0"
 STACKS = "main;serve;parse 30\nmain;serve;write 10\n"
+WATCHING = "/usr/share/doc/hearth/docs/observability"
 
 
 def run(*command, **options):
@@ -162,8 +163,30 @@ class Packages(unittest.TestCase):
             command("hearth ready --wait 120s")
             command("hearth upload /tmp/stacks.txt --label service_name=packaged")
             answer = self.ask(command)
+            self.watch(tree, command)
         self.assertIn({"name": "parse", "self": "30", "total": "30"}, answer)
         return answer
+
+    def watch(self, tree, command):
+        """Debian's Prometheus, with the files of the package as they are, scrapes the server; no alert fires."""
+        tree.sh("apt-get -qy install prometheus; cd {0}; promtool test rules alerts-test.yaml; "
+                "install -d /etc/hearth-watch; cp alerts.yaml provisioning/prometheus.yaml /etc/hearth-watch; "
+                "promtool check config /etc/hearth-watch/prometheus.yaml".format(WATCHING))
+        command("hearth ready; curl -s --fail http://127.0.0.1:4040/metrics | promtool check metrics")
+        command("prometheus --config.file /etc/hearth-watch/prometheus.yaml --storage.tsdb.path /tmp/prometheus "
+                "--web.listen-address 127.0.0.1:9090 > /tmp/prometheus.log 2>&1 &")
+
+        def number(query):
+            found = command("promtool query instant http://127.0.0.1:9090 '%s' 2>&1 || true" % query)
+            return re.findall(r"=> (\S+) @", found)
+
+        deadline = time.monotonic() + 120  # of the start of Prometheus and three scrapes, 15 s apart
+        while time.monotonic() < deadline and "3" not in number("min(count_over_time(up[5m]))"):
+            time.sleep(1)
+        log = (tree.path / "tmp/prometheus.log").read_text()
+        self.assertEqual(number("sum(up)"), ["2"], log)
+        self.assertEqual(number("sum(hearth_profiles_stored_total)"), ["1"], log)
+        self.assertEqual(number("ALERTS{alertstate=\"firing\"}"), [], log)
 
     def upgrade(self, tree, before):
         tree.sh("apt-get -qy install /debs/new/*.deb")
