@@ -94,17 +94,31 @@ static size_t move_blocked(const struct hearth_batch *batch, struct hearth_push_
     return batch->n_items - hearth_batch_blocked(batch);
 }
 
-/* Encode, settle and finish items. Parts of a batch that was refused are stored recursively. */
-static void store_items(struct hearth_committer *committer, struct hearth_push_item **items,
-                        size_t n)
+/* A batch on its way into the database. */
+struct commit_job {
+    struct hearth_push_item **items;
+    size_t n;
+    struct hearth_batch batch;
+    struct hearth_attempts attempts;
+    bool is_attempted;
+    enum hearth_verdict verdict; /* if it was not attempted */
+    enum hearth_status status;
+    struct hearth_err err;
+};
+
+/* Encode items as one batch, and send it once. */
+static void begin_job(struct commit_job *job, struct hearth_committer *committer,
+                      struct hearth_push_item **items, size_t n)
 {
     assert(n > 0);
 
-    /* Encode and settle. */
+    job->items = items;
+    job->n = n;
+    job->attempts = (struct hearth_attempts){.status = HEARTH_OK};
+    job->is_attempted = false;
+    job->verdict = HEARTH_VERDICT_FAILED;
+    job->err = (struct hearth_err)HEARTH_ERR_INIT;
     struct hearth_committers *all = committer->all;
-    struct hearth_err err = HEARTH_ERR_INIT;
-    struct hearth_batch batch;
-    enum hearth_verdict verdict = HEARTH_VERDICT_FAILED;
     const struct hearth_batch_input input = {
         .store = all->store,
         .items = items,
@@ -116,37 +130,58 @@ static void store_items(struct hearth_committer *committer, struct hearth_push_i
         .committer = committer->number,
         .statements = committer->node == 0 ? &committer->statements : NULL,
     };
-    enum hearth_status status = hearth_batch_encode(&batch, &input, &err);
+    job->status = hearth_batch_encode(&job->batch, &input, &job->err);
 
-    if (status != HEARTH_OK) {
-        verdict = HEARTH_VERDICT_SPLIT;
+    if (job->status != HEARTH_OK) {
+        job->verdict = HEARTH_VERDICT_SPLIT;
     } else if (!hearth_committers_abandoned(all)) {
-        verdict = hearth_committer_settle(committer, &batch, &status, &err);
+        job->is_attempted = true;
+        hearth_committer_attempt(committer, &job->batch, &job->attempts, &job->err);
+    }
+}
+
+static void store_items(struct hearth_committer *committer, struct hearth_push_item **items,
+                        size_t n);
+
+/* Settle a batch and finish its items. Parts of a batch that was refused are stored recursively. */
+static void end_job(struct commit_job *job, struct hearth_committer *committer)
+{
+    struct hearth_committers *all = committer->all;
+    struct hearth_batch *batch = &job->batch;
+    struct hearth_push_item **items = job->items;
+    size_t n = job->n;
+    enum hearth_verdict verdict = job->verdict;
+    enum hearth_status status = job->status;
+    struct hearth_err *err = &job->err;
+
+    if (job->is_attempted) {
+        verdict = hearth_committer_settle(committer, batch, &job->attempts, err);
+        status = job->attempts.status;
     }
 
     /* Take the outcome over. */
     if (verdict == HEARTH_VERDICT_STORED) {
-        finish_stored_batch(&batch);
-        int64_t watermark_ns = hearth_batch_watermark(&batch);
+        finish_stored_batch(batch);
+        int64_t watermark_ns = hearth_batch_watermark(batch);
         if (watermark_ns > committer->watermark_ns) {
             committer->watermark_ns = watermark_ns;
         }
-        hearth_metric_add(HEARTH_M_ROLL_LATE, hearth_batch_late_rows(&batch));
-        hearth_metric_add(HEARTH_M_SPAN_ASSOCIATIONS, hearth_batch_associations(&batch));
-        hearth_batch_meter_originals(&batch);
+        hearth_metric_add(HEARTH_M_ROLL_LATE, hearth_batch_late_rows(batch));
+        hearth_metric_add(HEARTH_M_SPAN_ASSOCIATIONS, hearth_batch_associations(batch));
+        hearth_batch_meter_originals(batch);
         status = HEARTH_OK;
     } else {
-        status = explain_failure(committer, &batch, status, &err);
+        status = explain_failure(committer, batch, status, err);
     }
 
-    size_t n_first = verdict == HEARTH_VERDICT_SORT ? move_blocked(&batch, items) : n / 2;
-    hearth_batch_release(&batch);
+    size_t n_first = verdict == HEARTH_VERDICT_SORT ? move_blocked(batch, items) : n / 2;
+    hearth_batch_release(batch);
     drop_seq(committer);
     /* Finish the items, or store them in smaller batches. */
     if (verdict == HEARTH_VERDICT_SHRINK || verdict == HEARTH_VERDICT_RETURN) {
         size_t n_kept = verdict == HEARTH_VERDICT_SHRINK
                             ? hearth_commit_queue_drop_withdrawn(all, items, n)
-                            : hearth_commit_queue_give_back_taken(all, items, n, &err);
+                            : hearth_commit_queue_give_back_taken(all, items, n, err);
         if (n_kept > 0) {
             store_items(committer, items, n_kept);
         }
@@ -155,8 +190,17 @@ static void store_items(struct hearth_committer *committer, struct hearth_push_i
         store_items(committer, items, n_first);
         store_items(committer, items + n_first, n - n_first);
     } else {
-        hearth_commit_queue_finish(all, items, n, status, &err);
+        hearth_commit_queue_finish(all, items, n, status, err);
     }
+}
+
+static void store_items(struct hearth_committer *committer, struct hearth_push_item **items,
+                        size_t n)
+{
+    struct commit_job job;
+
+    begin_job(&job, committer, items, n);
+    end_job(&job, committer);
 }
 
 /* ---- threads ---- */

@@ -49,14 +49,6 @@
  */
 #define MAX_DOUBT_NS (12 * HEARTH_NS_PER_HOUR)
 
-/* The attempts at one batch so far. */
-struct attempts {
-    int64_t doubt_since_ns; /* 0: no attempt is in doubt */
-    unsigned n_answered;    /* attempts that ended with an error of PostgreSQL */
-    unsigned n_lost;        /* connections that ended during an attempt */
-    unsigned n_unreached;   /* attempts that ended without a connection */
-};
-
 bool hearth_committers_abandoned(struct hearth_committers *all)
 {
     return atomic_load(&all->abandon.cancelled);
@@ -154,7 +146,7 @@ static enum hearth_status ensure_batch_days(struct hearth_committer *committer,
 /* ---- attempts ---- */
 
 /* A row may crash the backend that stores it, each time: then it must not be sent for ever. */
-static bool is_suspected(const struct attempts *attempts)
+static bool is_suspected(const struct hearth_attempts *attempts)
 {
     return attempts->n_lost >= MAX_LOST_CONNECTIONS;
 }
@@ -225,7 +217,8 @@ static enum hearth_status connect_data(struct hearth_committer *committer, struc
 }
 
 static enum hearth_status attempt_batch(struct hearth_committer *committer,
-                                        struct hearth_batch *batch, struct attempts *attempts,
+                                        struct hearth_batch *batch,
+                                        struct hearth_attempts *attempts,
                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     batch->n_results = 0;
@@ -268,7 +261,7 @@ static void forget_batch_days(struct hearth_committer *committer, const struct h
 static enum hearth_verdict judge_answered_error(struct hearth_committer *committer,
                                                 const struct hearth_batch *batch,
                                                 enum hearth_pg_fault fault,
-                                                struct attempts *attempts)
+                                                struct hearth_attempts *attempts)
 {
     switch (fault) {
     case HEARTH_PG_FAULT_MISSING_TABLE:
@@ -318,8 +311,8 @@ static enum hearth_status await_standbys(struct hearth_committer *committer, str
 
 static enum hearth_verdict judge_attempt(struct hearth_committer *committer,
                                          const struct hearth_batch *batch, bool was_in_doubt,
-                                         enum hearth_pg_fault fault, struct attempts *attempts,
-                                         struct hearth_err *err)
+                                         enum hearth_pg_fault fault,
+                                         struct hearth_attempts *attempts, struct hearth_err *err)
 {
     if (fault == HEARTH_PG_FAULT_UNIQUE && was_in_doubt &&
         batch->n_results == HEARTH_BATCH_LOCKED && await_standbys(committer, err) == HEARTH_OK) {
@@ -399,7 +392,7 @@ static void note_lost_connection(struct hearth_committer *committer, enum hearth
  * may be given back, too; then *err, that of the attempt, becomes the one for them.
  */
 static bool gives_back(struct hearth_committer *committer, const struct hearth_batch *batch,
-                       enum hearth_pg_fault fault, struct attempts *attempts,
+                       enum hearth_pg_fault fault, struct hearth_attempts *attempts,
                        struct hearth_err *err)
 {
     struct hearth_err away = HEARTH_ERR_INIT;
@@ -441,58 +434,73 @@ static void wait_before_retry(struct hearth_committer *committer)
     hearth_mutex_unlock(&all->lock);
 }
 
+void hearth_committer_attempt(struct hearth_committer *committer, struct hearth_batch *batch,
+                              struct hearth_attempts *attempts, struct hearth_err *err)
+{
+    assert(batch->n_items > 0 && batch->n_copies > 0);
+
+    attempts->fault = HEARTH_PG_FAULT_NONE;
+    attempts->was_in_doubt = batch->in_doubt;
+    attempts->was_probe = is_suspected(attempts);
+    attempts->status = attempt_batch(committer, batch, attempts, &attempts->fault, err);
+    attempts->is_whole =
+        cover_batch(committer, batch, attempts->status == HEARTH_OK && !attempts->was_probe);
+}
+
+/* Judge the last attempt, which did not store the batch. */
+static enum hearth_verdict judge_failed_attempt(struct hearth_committer *committer,
+                                                const struct hearth_batch *batch,
+                                                struct hearth_attempts *attempts,
+                                                struct hearth_err *err)
+{
+    enum hearth_verdict verdict =
+        judge_attempt(committer, batch, attempts->was_in_doubt, attempts->fault, attempts, err);
+
+    if (batch->in_doubt && attempts->doubt_since_ns == 0) {
+        attempts->doubt_since_ns = hearth_clock_mono_ns();
+    } else if (!batch->in_doubt) {
+        attempts->doubt_since_ns = 0;
+    } else if (hearth_clock_mono_ns() - attempts->doubt_since_ns > MAX_DOUBT_NS) {
+        verdict = HEARTH_VERDICT_FAILED;
+    }
+
+    return verdict;
+}
+
 enum hearth_verdict hearth_committer_settle(struct hearth_committer *committer,
                                             struct hearth_batch *batch,
-                                            enum hearth_status *ret_status, struct hearth_err *err)
+                                            struct hearth_attempts *attempts,
+                                            struct hearth_err *err)
 {
-    assert(batch->n_items > 0 && batch->n_copies > 0 && ret_status != NULL);
-
-    struct attempts attempts = {0};
-
     for (;;) {
-        /* Attempt. */
-        enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
-        bool was_in_doubt = batch->in_doubt;
-        bool is_probe = is_suspected(&attempts);
-        enum hearth_status status = attempt_batch(committer, batch, &attempts, &fault, err);
-        *ret_status = status;
-        bool is_whole = cover_batch(committer, batch, status == HEARTH_OK && !is_probe);
-        if (status == HEARTH_OK && is_probe) {
-            *ret_status = HEARTH_FAIL(err, HEARTH_INTERNAL,
-                                      "the database ended %u connections that were storing it",
-                                      attempts.n_lost);
+        if (attempts->status == HEARTH_OK && attempts->was_probe) {
+            attempts->status = HEARTH_FAIL(err, HEARTH_INTERNAL,
+                                           "the database ended %u connections that were storing it",
+                                           attempts->n_lost);
             return HEARTH_VERDICT_SPLIT;
         }
-        if (status == HEARTH_OK) {
+        if (attempts->status == HEARTH_OK) {
             note_node_back(committer);
             return HEARTH_VERDICT_STORED;
         }
 
-        /* Judge the failure. */
-        enum hearth_verdict verdict =
-            judge_attempt(committer, batch, was_in_doubt, fault, &attempts, err);
-        if (batch->in_doubt && attempts.doubt_since_ns == 0) {
-            attempts.doubt_since_ns = hearth_clock_mono_ns();
-        } else if (!batch->in_doubt) {
-            attempts.doubt_since_ns = 0;
-        } else if (hearth_clock_mono_ns() - attempts.doubt_since_ns > MAX_DOUBT_NS) {
-            verdict = HEARTH_VERDICT_FAILED;
-        }
-
         /* Return, or wait before the next attempt. */
-        bool may_shrink =
-            !is_whole && (verdict == HEARTH_VERDICT_AGAIN || verdict == HEARTH_VERDICT_SPLIT);
+        enum hearth_verdict verdict = judge_failed_attempt(committer, batch, attempts, err);
+        bool may_shrink = !attempts->is_whole &&
+                          (verdict == HEARTH_VERDICT_AGAIN || verdict == HEARTH_VERDICT_SPLIT);
         if (verdict != HEARTH_VERDICT_AGAIN) {
             return may_shrink ? HEARTH_VERDICT_SHRINK : verdict;
         }
-        hearth_metric_add_label(HEARTH_M_BATCH_RETRIES, hearth_str_c(name_fault(fault)), 1);
-        note_lost_connection(committer, fault, err);
-        if (gives_back(committer, batch, fault, &attempts, err)) {
+        hearth_metric_add_label(HEARTH_M_BATCH_RETRIES, hearth_str_c(name_fault(attempts->fault)),
+                                1);
+        note_lost_connection(committer, attempts->fault, err);
+        if (gives_back(committer, batch, attempts->fault, attempts, err)) {
             return HEARTH_VERDICT_RETURN;
         }
         wait_before_retry(committer);
         if (may_shrink) {
             return HEARTH_VERDICT_SHRINK;
         }
+        hearth_committer_attempt(committer, batch, attempts, err);
     }
 }

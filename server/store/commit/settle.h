@@ -1,7 +1,7 @@
 /*
  * settle.h -- attempts to store one batch, until its outcome is known (private to the store).
  *
- * Threads: confined to the committer.
+ * Threads: confined to the thread that stores the batch of the committer (committer.c).
  */
 #ifndef HEARTH_STORE_SETTLE_H
 #define HEARTH_STORE_SETTLE_H
@@ -22,13 +22,31 @@ enum hearth_verdict {
 /* Pause before the second attempt. */
 #define HEARTH_BACKOFF_FIRST_NS (10 * HEARTH_NS_PER_MS)
 
+/* The attempts at one batch so far; zero before the first. */
+struct hearth_attempts {
+    int64_t doubt_since_ns; /* 0: no attempt is in doubt */
+    unsigned n_answered;    /* attempts that ended with an error of PostgreSQL */
+    unsigned n_lost;        /* connections that ended during an attempt */
+    unsigned n_unreached;   /* attempts that ended without a connection */
+    /* Of the last attempt: */
+    enum hearth_status status; /* OK, and no probe: the batch is stored */
+    enum hearth_pg_fault fault;
+    bool was_in_doubt; /* before it */
+    bool was_probe;    /* it only found out whether an earlier one was committed */
+    bool is_whole;     /* the batch is stored, or no item of it was withdrawn */
+};
+
+/* Send the encoded batch once. */
+void hearth_committer_attempt(struct hearth_committer *committer, struct hearth_batch *batch,
+                              struct hearth_attempts *attempts, struct hearth_err *err);
 /*
- * Send the encoded batch until there is a verdict. *ret_status and `err` are those of the last
- * attempt; *ret_status is OK only if the batch is STORED.
+ * After a first attempt: send the batch again until there is a verdict. attempts->status and `err`
+ * are those of the last attempt; the status is OK only if the batch is STORED.
  */
 enum hearth_verdict hearth_committer_settle(struct hearth_committer *committer,
                                             struct hearth_batch *batch,
-                                            enum hearth_status *ret_status, struct hearth_err *err);
+                                            struct hearth_attempts *attempts,
+                                            struct hearth_err *err);
 
 /* The closing deadline has passed: nothing is sent any more. */
 bool hearth_committers_abandoned(struct hearth_committers *all);
