@@ -59,6 +59,7 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .n_committers = 2,
         .max_readers = 8,
         .linger_ns = 6 * HEARTH_NS_PER_MS,
+        .alone_ns = 25 * HEARTH_NS_PER_MS,
         .commit_rows = 16,
         .commit_prepared_rows = 16,
         .max_batch_rows = 1000,

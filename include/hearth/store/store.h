@@ -41,11 +41,12 @@ enum hearth_row_level_security {
 };
 
 struct hearth_store_options {
-    const struct hearth_secret *url;      /* libpq URL or key=value text; borrowed during _open */
-    unsigned n_committers;                /* connections that write; 2 */
-    unsigned max_readers;                 /* connections of queries and the catalogue; 8 */
-    int64_t linger_ns;                    /* how long a committer waits for commit_rows; 6 ms */
-    size_t commit_rows;                   /* rows that are committed at once; 16 */
+    const struct hearth_secret *url; /* libpq URL or key=value text; borrowed during _open */
+    unsigned n_committers;           /* connections that write; 2 */
+    unsigned max_readers;            /* connections of queries and the catalogue; 8 */
+    int64_t linger_ns;               /* how long a committer waits for commit_rows; 6 ms */
+    size_t commit_rows;              /* rows that are committed at once; 16 */
+    int64_t alone_ns; /* pause after which an item is committed at once by may_lead; 0: never */
     size_t commit_prepared_rows;          /* rows of a batch by prepared statements; 0: none; 16 */
     size_t max_batch_rows;                /* rows of one commit; 1000 */
     size_t max_queue_rows;                /* more rows are refused; 20,000 */
@@ -275,7 +276,13 @@ struct hearth_push_item {
      */
     bool may_give_back;
     /*
-     * Called exactly once, by a committer thread or by hearth_store_withdraw. Must not block.
+     * The thread that submits the item has no other work for its caller: it may store the item
+     * itself, and call `done`, before hearth_store_submit returns (options.alone_ns).
+     */
+    bool may_lead;
+    /*
+     * Called exactly once, by a committer thread, by hearth_store_withdraw, or by
+     * hearth_store_submit if may_lead is set. Must not block.
      * item->repeated: the profile was stored before and is acknowledged without a second row.
      * item->is_given_back, with UNAVAILABLE: the database is away, and the profile is not stored.
      */
@@ -299,7 +306,8 @@ int64_t hearth_store_count_upload(struct hearth_store *store);
 
 /*
  * Queue the item. UNAVAILABLE when the queue is full or the store is closing: then `done` is not
- * called, and the caller keeps its reference to the dictionary.
+ * called, and the caller keeps its reference to the dictionary. With may_lead, the call may take as
+ * long as a commit.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth_push_item *item,

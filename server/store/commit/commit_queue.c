@@ -196,6 +196,22 @@ int64_t hearth_store_count_upload(struct hearth_store *store)
     return atomic_fetch_add(&store->next_upload, 1);
 }
 
+/*
+ * Whether the thread that submits the item is to store it: the item is alone, and has been alone
+ * for a while, so that others would probably not share its commit. Committers of nodes are not led:
+ * a node that hangs would hold up threads that decode for others.
+ */
+static bool is_led(const struct hearth_committer *committer, const struct hearth_push_item *item,
+                   int64_t previous_mono_ns)
+{
+    int64_t alone_ns = committer->all->store->options.alone_ns;
+    hearth_mutex_assert_held(&committer->all->lock);
+
+    return item->may_lead && alone_ns > 0 && item->queued_mono_ns - previous_mono_ns >= alone_ns &&
+           committer->node == 0 && committer->n_rows == 0 && !committer->is_busy &&
+           !hearth_commit_is_owed(committer);
+}
+
 enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth_push_item *item,
                                        struct hearth_err *err)
 {
@@ -218,22 +234,31 @@ enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth
     item->repeated = false;
 
     /* Queue it. */
-    bool wakes = false;
+    bool wakes = false, leads = false;
     hearth_mutex_lock(&all->lock);
     struct hearth_committer *committer = hearth_commit_route(all, item->service_id);
     enum hearth_status status = check_queue_room(all, item, committer->node, err);
     if (status == HEARTH_OK) {
         size_t before = committer->n_rows;
+        leads = is_led(committer, item, committer->submitted_mono_ns);
+        committer->submitted_mono_ns = item->queued_mono_ns;
         hearth_commit_queue_append(committer, item);
         publish_queue_sizes(all);
-        /* Wake the committer for the first item, and when enough rows wait. */
+        /* Wake the committer for the first item, and when enough rows wait. A leader wakes it. */
         size_t enough = store->options.commit_rows;
-        wakes = before == 0 || (before < enough && committer->n_rows >= enough);
+        wakes = committer->lead == HEARTH_LEAD_NONE &&
+                (before == 0 || (before < enough && committer->n_rows >= enough));
+    }
+    if (leads) {
+        committer->lead = HEARTH_LEAD_TAKEN;
+        (void)hearth_commit_queue_take(committer, hearth_committer_led_items(committer), 1);
     }
 
     /* A committer that is woken under the lock would wait for it. */
     hearth_mutex_unlock(&all->lock);
-    if (wakes) {
+    if (leads) {
+        hearth_committer_lead(committer); /* the item may be freed then */
+    } else if (wakes) {
         (void)pthread_cond_signal(&committer->wake);
     }
 

@@ -29,25 +29,37 @@ enum hearth_item_stage {
     HEARTH_ITEM_STORED,
 };
 
+/* Whether a thread other than its own stores the batch of a committer (committer.c). */
+enum hearth_commit_lead {
+    HEARTH_LEAD_NONE,
+    HEARTH_LEAD_TAKEN, /* the thread that submitted the item is storing it */
+    HEARTH_LEAD_LEFT,  /* it did not store the item: the committer's thread goes on */
+};
+
+struct hearth_commit_job;
+
 struct hearth_committer {
     struct hearth_committers *all;
     unsigned number, node;
     pthread_t thread;
     pthread_cond_t wake;
-    struct hearth_commit_lanes queue; /* under lock, like the next eight */
+    struct hearth_commit_lanes queue; /* under lock, like the next ten */
     size_t n_rows;
     int64_t oldest_mono_ns; /* not after the submission of the oldest item that waits */
     int64_t seq;            /* of the batch in flight; INT64_MAX: no batch */
     size_t n_withdrawn;     /* items of its batch that were withdrawn */
     bool is_exposed;        /* its batch is being sent, or may have been committed */
     bool is_busy;           /* has taken items that are not finished */
+    enum hearth_commit_lead lead;
+    int64_t submitted_mono_ns; /* when the last item was submitted */
     /* Nodes that have got services of its batch, and wait for its end; any_debts: if any do. */
     bool debts[HEARTH_MAX_NODES + 1], any_debts;
-    struct hearth_pg pg;      /* to its node; confined to its thread, like the rest */
+    struct hearth_pg pg;      /* to its node; used by its thread or a leader, like the rest */
     struct hearth_pg catalog; /* to the coordinator; used on node 1 and above only */
     struct hearth_commit_statements statements; /* on pg */
     int64_t backoff_ns;                         /* pause before the next attempt */
-    int64_t watermark_ns; /* the highest watermark that its batches have read */
+    int64_t watermark_ns;          /* the highest watermark that its batches have read */
+    struct hearth_commit_job *led; /* the batch of a leader */
 };
 
 struct hearth_committers {
@@ -106,5 +118,13 @@ size_t hearth_commit_queue_give_back_taken(struct hearth_committers *all,
 void hearth_commit_queue_finish(struct hearth_committers *all,
                                 struct hearth_push_item *const *items, size_t n,
                                 enum hearth_status status, const struct hearth_err *err);
+
+/*
+ * With the lead of the committer, whose queue the only item was taken from into `led_items`: store
+ * that item. Returns when it is stored and finished, or left to the committer's thread. The caller
+ * does not hold the lock.
+ */
+void hearth_committer_lead(struct hearth_committer *committer);
+struct hearth_push_item **hearth_committer_led_items(struct hearth_committer *committer);
 
 #endif

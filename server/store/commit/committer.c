@@ -5,6 +5,11 @@
  * time writes its dictionary chunks, in their order. A committer waits until the oldest item is
  * linger_ns old or commit_rows are queued, takes a batch, and stores it (settle.c). If the outcome
  * calls for smaller batches, it stores these before it takes the next one.
+ *
+ * A lone item is stored by the thread that submitted it, which leads the committer meanwhile: a
+ * thread that sleeps is not woken for it. The leader makes one attempt. If that does not store the
+ * item, the committer's thread takes the batch over as it is and settles it, because a leader has
+ * other work and may not wait for a database that is away.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
@@ -95,7 +100,7 @@ static size_t move_blocked(const struct hearth_batch *batch, struct hearth_push_
 }
 
 /* A batch on its way into the database. */
-struct commit_job {
+struct hearth_commit_job {
     struct hearth_push_item **items;
     size_t n;
     struct hearth_batch batch;
@@ -104,10 +109,16 @@ struct commit_job {
     enum hearth_verdict verdict; /* if it was not attempted */
     enum hearth_status status;
     struct hearth_err err;
+    struct hearth_push_item *one[1]; /* the items of a leader */
 };
 
+static bool is_stored(const struct hearth_commit_job *job)
+{
+    return job->is_attempted && job->attempts.status == HEARTH_OK && !job->attempts.was_probe;
+}
+
 /* Encode items as one batch, and send it once. */
-static void begin_job(struct commit_job *job, struct hearth_committer *committer,
+static void begin_job(struct hearth_commit_job *job, struct hearth_committer *committer,
                       struct hearth_push_item **items, size_t n)
 {
     assert(n > 0);
@@ -144,7 +155,7 @@ static void store_items(struct hearth_committer *committer, struct hearth_push_i
                         size_t n);
 
 /* Settle a batch and finish its items. Parts of a batch that was refused are stored recursively. */
-static void end_job(struct commit_job *job, struct hearth_committer *committer)
+static void end_job(struct hearth_commit_job *job, struct hearth_committer *committer)
 {
     struct hearth_committers *all = committer->all;
     struct hearth_batch *batch = &job->batch;
@@ -197,17 +208,74 @@ static void end_job(struct commit_job *job, struct hearth_committer *committer)
 static void store_items(struct hearth_committer *committer, struct hearth_push_item **items,
                         size_t n)
 {
-    struct commit_job job;
+    struct hearth_commit_job job;
 
     begin_job(&job, committer, items, n);
     end_job(&job, committer);
 }
 
+static void count_commit_cpu(int64_t from_ns, int64_t to_ns)
+{
+    hearth_metric_add_label(HEARTH_M_INGEST_STAGE_NS, HEARTH_STR("commit"), to_ns - from_ns);
+}
+
+/* ---- leaders ---- */
+
+void hearth_committer_lead(struct hearth_committer *committer)
+{
+    struct hearth_committers *all = committer->all;
+    struct hearth_commit_job *job = committer->led;
+    int64_t cpu_ns = hearth_clock_thread_cpu_ns();
+
+    /* The lead, and that the committer is busy, give this thread all that is the committer's. */
+    assert(committer->lead == HEARTH_LEAD_TAKEN);
+    job->n = 0;
+    if (hearth_pg_alive(&committer->pg)) { /* a leader does not wait for a connection */
+        committer->backoff_ns = HEARTH_BACKOFF_FIRST_NS;
+        begin_job(job, committer, job->one, 1);
+    }
+    bool is_over = job->n > 0 && is_stored(job);
+    if (is_over) {
+        end_job(job, committer);
+        hearth_metric_add(HEARTH_M_BATCHES_LED, 1);
+    }
+    count_commit_cpu(cpu_ns, hearth_clock_thread_cpu_ns());
+
+    /* Signal it under the lock: after that the committer may end. */
+    hearth_mutex_lock(&all->lock);
+    committer->lead = is_over ? HEARTH_LEAD_NONE : HEARTH_LEAD_LEFT;
+    if (is_over) {
+        hearth_commit_end_busy(committer);
+    }
+    if (!is_over || committer->n_rows > 0 || all->stopping) {
+        (void)pthread_cond_signal(&committer->wake);
+    }
+    hearth_mutex_unlock(&all->lock);
+}
+
+/* For the committer's thread: store the item that a leader has left. */
+static void end_left_job(struct hearth_committer *committer)
+{
+    struct hearth_commit_job *job = committer->led;
+
+    if (job->n > 0) {
+        end_job(job, committer);
+    } else { /* it was not sent */
+        committer->backoff_ns = HEARTH_BACKOFF_FIRST_NS;
+        store_items(committer, job->one, 1);
+    }
+}
+
+struct hearth_push_item **hearth_committer_led_items(struct hearth_committer *committer)
+{
+    return committer->led->one;
+}
+
 /* ---- threads ---- */
 
 /*
- * Wait until a batch is due. Returns false if the server is stopping and the queue is empty. The
- * caller holds the lock.
+ * Wait until a batch is due, or one was left by a leader. Returns false if the server is stopping
+ * and the queue is empty. The caller holds the lock.
  */
 static bool wait_for_work(struct hearth_committer *committer)
 {
@@ -216,6 +284,13 @@ static bool wait_for_work(struct hearth_committer *committer)
 
     const struct hearth_store_options *options = &all->store->options;
     for (;;) {
+        if (committer->lead == HEARTH_LEAD_LEFT) {
+            return true;
+        }
+        if (committer->lead == HEARTH_LEAD_TAKEN) { /* the leader signals when it ends */
+            hearth_mutex_wait(&all->lock, &committer->wake);
+            continue;
+        }
         if (committer->n_rows == 0 && all->stopping) {
             return false;
         }
@@ -243,13 +318,20 @@ static void *run_committer(void *arg)
 
     hearth_mutex_lock(&all->lock);
     while (wait_for_work(committer)) {
-        size_t n = hearth_commit_queue_take(committer, items == NULL ? one : items,
-                                            items == NULL ? 1 : max);
+        bool was_left = committer->lead == HEARTH_LEAD_LEFT;
+        committer->lead = HEARTH_LEAD_NONE; /* as long as it is busy, nobody leads */
+        size_t n = was_left ? 0
+                            : hearth_commit_queue_take(committer, items == NULL ? one : items,
+                                                       items == NULL ? 1 : max);
         hearth_mutex_unlock(&all->lock);
-        committer->backoff_ns = HEARTH_BACKOFF_FIRST_NS;
-        store_items(committer, items == NULL ? one : items, n);
+        if (was_left) {
+            end_left_job(committer);
+        } else {
+            committer->backoff_ns = HEARTH_BACKOFF_FIRST_NS;
+            store_items(committer, items == NULL ? one : items, n);
+        }
         int64_t now_ns = hearth_clock_thread_cpu_ns();
-        hearth_metric_add_label(HEARTH_M_INGEST_STAGE_NS, HEARTH_STR("commit"), now_ns - cpu_ns);
+        count_commit_cpu(cpu_ns, now_ns);
         cpu_ns = now_ns;
         hearth_mutex_lock(&all->lock);
         hearth_commit_end_busy(committer);
@@ -270,7 +352,10 @@ static enum hearth_status start_committer(struct hearth_committers *all, struct 
 {
     const struct hearth_store *store = all->store;
     struct hearth_committer *committer = hearth_mem_zalloc(sizeof *committer);
-    if (committer == NULL) {
+    struct hearth_commit_job *led = hearth_mem_zalloc(sizeof *led);
+    if (committer == NULL || led == NULL) {
+        hearth_mem_free(committer);
+        hearth_mem_free(led);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a committer");
     }
 
@@ -282,6 +367,7 @@ static enum hearth_status start_committer(struct hearth_committers *all, struct 
                                            .number = all->n,
                                            .node = all->n / all->n_each,
                                            .seq = INT64_MAX,
+                                           .led = led,
                                            .pg = to_primary,
                                            .catalog = to_primary};
     hearth_cond_init(&committer->wake);
@@ -294,6 +380,7 @@ static enum hearth_status start_committer(struct hearth_committers *all, struct 
     hearth_mutex_unlock(&all->lock);
     if (!started) {
         (void)pthread_cond_destroy(&committer->wake);
+        hearth_mem_free(led);
         hearth_mem_free(committer);
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start %u committer threads",
                            all->n + 1);
@@ -378,6 +465,7 @@ void hearth_committers_stop(struct hearth_committers *all, int64_t deadline_mono
     }
     for (unsigned i = 0; i < all->n; i++) { /* the last one may signal the others */
         (void)pthread_cond_destroy(&all->committers[i]->wake);
+        hearth_mem_free(all->committers[i]->led);
         hearth_mem_free(all->committers[i]);
     }
 

@@ -238,6 +238,7 @@ static void *run_load(void *arg)
             continue;
         }
         push->writer_id = 1;
+        push->item.may_lead = load->n % 2 == 0;
         carry_more(push);
         store_push_submit(push);
         load->pushes[load->n++] = push;
@@ -295,7 +296,10 @@ static void kills_under_load_neither_lose_nor_double(void **state)
         MAX_PUSHES = 20000
     };
     char url[256];
-    struct hearth_store *store = open_fresh(url, NULL);
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.alone_ns = 1; /* items lead whenever their committer is idle */
+    struct hearth_store *store = open_fresh(url, &options);
     _Atomic bool stop = false;
     struct load loads[N_LOADS];
     pthread_t threads[N_LOADS];
