@@ -46,7 +46,7 @@ struct hearth_store_options {
     unsigned max_readers;            /* connections of queries and the catalogue; 8 */
     int64_t linger_ns;               /* how long a committer waits for commit_rows; 6 ms */
     size_t commit_rows;              /* rows that are committed at once; 16 */
-    int64_t alone_ns; /* pause after which an item is committed at once by may_lead; 0: never */
+    int64_t alone_ns; /* mean gap between items from which on may_lead counts; 0: never; 25 ms */
     size_t commit_prepared_rows;          /* rows of a batch by prepared statements; 0: none; 16 */
     size_t max_batch_rows;                /* rows of one commit; 1000 */
     size_t max_queue_rows;                /* more rows are refused; 20,000 */

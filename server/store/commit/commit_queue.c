@@ -25,6 +25,7 @@
 #include <assert.h>
 
 #define MAX_BATCH_BYTES ((size_t)32 << 20)
+#define GAPS            8 /* between submissions: about so many make the mean */
 
 /* ---- adding ---- */
 
@@ -196,18 +197,29 @@ int64_t hearth_store_count_upload(struct hearth_store *store)
     return atomic_fetch_add(&store->next_upload, 1);
 }
 
+/* Note the time of a submission. A long pause counts as a few of those that matter. */
+static void note_gap(struct hearth_committer *committer, int64_t now_mono_ns)
+{
+    int64_t alone_ns = committer->all->store->options.alone_ns;
+    int64_t gap_ns = now_mono_ns - committer->submitted_mono_ns;
+    hearth_mutex_assert_held(&committer->all->lock);
+
+    gap_ns = gap_ns < 0 ? 0 : gap_ns / GAPS > alone_ns ? GAPS * alone_ns : gap_ns;
+    committer->mean_gap_ns += (gap_ns - committer->mean_gap_ns) / GAPS;
+    committer->submitted_mono_ns = now_mono_ns;
+}
+
 /*
- * Whether the thread that submits the item is to store it: the item is alone, and has been alone
- * for a while, so that others would probably not share its commit. Committers of nodes are not led:
- * a node that hangs would hold up threads that decode for others.
+ * Whether the thread that submits the item is to store it: the item is alone, and items come so
+ * rarely that others would probably not share its commit. Committers of nodes are not led: a node
+ * that hangs would hold up threads that decode for others.
  */
-static bool is_led(const struct hearth_committer *committer, const struct hearth_push_item *item,
-                   int64_t previous_mono_ns)
+static bool is_led(const struct hearth_committer *committer, const struct hearth_push_item *item)
 {
     int64_t alone_ns = committer->all->store->options.alone_ns;
     hearth_mutex_assert_held(&committer->all->lock);
 
-    return item->may_lead && alone_ns > 0 && item->queued_mono_ns - previous_mono_ns >= alone_ns &&
+    return item->may_lead && alone_ns > 0 && committer->mean_gap_ns >= alone_ns &&
            committer->node == 0 && committer->n_rows == 0 && !committer->is_busy &&
            !hearth_commit_is_owed(committer);
 }
@@ -240,8 +252,8 @@ enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth
     enum hearth_status status = check_queue_room(all, item, committer->node, err);
     if (status == HEARTH_OK) {
         size_t before = committer->n_rows;
-        leads = is_led(committer, item, committer->submitted_mono_ns);
-        committer->submitted_mono_ns = item->queued_mono_ns;
+        note_gap(committer, item->queued_mono_ns);
+        leads = is_led(committer, item);
         hearth_commit_queue_append(committer, item);
         publish_queue_sizes(all);
         /* Wake the committer for the first item, and when enough rows wait. A leader wakes it. */

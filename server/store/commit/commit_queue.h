@@ -43,7 +43,7 @@ struct hearth_committer {
     unsigned number, node;
     pthread_t thread;
     pthread_cond_t wake;
-    struct hearth_commit_lanes queue; /* under lock, like the next ten */
+    struct hearth_commit_lanes queue; /* under lock, like the next eleven */
     size_t n_rows;
     int64_t oldest_mono_ns; /* not after the submission of the oldest item that waits */
     int64_t seq;            /* of the batch in flight; INT64_MAX: no batch */
@@ -52,6 +52,7 @@ struct hearth_committer {
     bool is_busy;           /* has taken items that are not finished */
     enum hearth_commit_lead lead;
     int64_t submitted_mono_ns; /* when the last item was submitted */
+    int64_t mean_gap_ns;       /* between submissions, lately */
     /* Nodes that have got services of its batch, and wait for its end; any_debts: if any do. */
     bool debts[HEARTH_MAX_NODES + 1], any_debts;
     struct hearth_pg pg;      /* to its node; used by its thread or a leader, like the rest */
