@@ -8,6 +8,7 @@
 #include "pg/layout.h"
 #include "pg/partitions.h"
 #include "pg/store_state.h"
+#include "read/node_parts.h"
 #include "read/stored_rows.h"
 
 #include <assert.h>
@@ -15,8 +16,6 @@
 #include <stdlib.h>
 
 #define CHUNK_ZSTD_LEVEL 3
-
-#define LATE_TABLE "hearth_data.profile_late"
 
 /* ---- dictionaries, ids and days ---- */
 
@@ -171,7 +170,9 @@ static bool encode_chunks(struct hearth_batch *batch, struct hearth_err *err)
         }
         ok = !hearth_buf_failed(&raw) &&
              hearth_zstd(hearth_buf_view(&raw), CHUNK_ZSTD_LEVEL, &packed, err) == HEARTH_OK;
-        struct hearth_buf *out = &batch->days[find_or_add_day(batch, dict->day)].chunks;
+        entry->day = find_or_add_day(batch, dict->day);
+        struct hearth_buf *out = &batch->days[entry->day].chunks;
+        entry->chunk_from = out->n;
         hearth_copy_row(out, HEARTH_N_CHUNK_COLUMNS);
         hearth_copy_i32(out, dict->service_id);
         hearth_copy_i32(out, dict->day);
@@ -180,6 +181,7 @@ static bool encode_chunks(struct hearth_batch *batch, struct hearth_err *err)
         hearth_copy_i32(out, (int32_t)from.n_strings);
         hearth_copy_i32(out, (int32_t)(entry->upto.n_stacks - from.n_stacks));
         hearth_copy_bytes(out, hearth_buf_view(&packed));
+        entry->chunk_to = out->n;
         ok = ok && !hearth_buf_failed(out);
     }
 
@@ -191,18 +193,50 @@ static bool encode_chunks(struct hearth_batch *batch, struct hearth_err *err)
 
 /* ---- script ---- */
 
-static void write_copy(struct hearth_batch *batch, const char *table, const char *columns)
-{
-    hearth_buf_printf(&batch->script, "COPY %s (%s) FROM STDIN (FORMAT binary);", table, columns);
-    batch->n_copies++;
-}
-
-static void write_leaf_copy(struct hearth_batch *batch, const char *parent, int32_t day,
-                            const char *columns)
+/* A shard, or a day: rows of a shard go to its parent table, which has a leaf for each day. */
+static void write_table(struct hearth_batch *batch, unsigned table, size_t day, size_t shard)
 {
     char leaf[64];
-    hearth_partition_name(parent, day, leaf);
-    write_copy(batch, leaf, columns);
+
+    if (batch->n_shards > 0) {
+        hearth_shard_name(&batch->script, table, &batch->shards[shard]);
+    } else {
+        hearth_partition_name(hearth_shard_table(table), batch->days[day].day, leaf);
+        hearth_buf_cstr(&batch->script, leaf);
+    }
+}
+
+static void write_copy(struct hearth_batch *batch, enum hearth_batch_copy_kind kind, size_t day,
+                       size_t shard)
+{
+    struct hearth_buf *out = &batch->script;
+    const char *columns = HEARTH_PROFILE_COLUMNS;
+
+    hearth_buf_cstr(out, "COPY ");
+    switch (kind) {
+    case HEARTH_COPY_CHUNKS:
+        write_table(batch, HEARTH_SHARD_DICT_CHUNK, day, shard);
+        columns = HEARTH_CHUNK_COLUMNS;
+        break;
+    case HEARTH_COPY_SPANS:
+        hearth_buf_cstr(out, HEARTH_SPAN_FRESH_TABLE);
+        columns = HEARTH_SPAN_FRESH_COLUMNS;
+        break;
+    case HEARTH_COPY_ORIGINALS:
+        hearth_buf_cstr(out, HEARTH_ORIGINAL_TABLE);
+        columns = HEARTH_ORIGINAL_COLUMNS;
+        break;
+    case HEARTH_COPY_PROFILES:
+        write_table(batch, HEARTH_SOURCE_PROFILE, day, shard);
+        break;
+    case HEARTH_COPY_LATE:
+        hearth_shard_name(out, HEARTH_SOURCE_LATE,
+                          batch->n_shards == 0 ? NULL : &batch->shards[shard]);
+        break;
+    }
+
+    hearth_buf_printf(out, " (%s) FROM STDIN (FORMAT binary);", columns);
+    batch->copies[batch->n_copies++] = (struct hearth_batch_copy){kind, day, shard};
 }
 
 static bool starts_service(const struct hearth_batch *batch, size_t i)
@@ -215,6 +249,12 @@ static bool starts_service(const struct hearth_batch *batch, size_t i)
  * own. It would cost one PostgreSQL some 25 us of each commit.
  */
 #define SQL_INGEST_LOCK "pg_advisory_xact_lock_shared(" HEARTH_LOCK_INGEST ");"
+
+static void write_claim_row(struct hearth_batch *batch, size_t i)
+{
+    hearth_buf_printf(&batch->script, "%s(%" PRId32 ",%" PRId32 ",%" PRId64 ")", i == 0 ? "" : ",",
+                      batch->dicts[i].service_id, batch->writer_id, batch->seq);
+}
 
 /*
  * One row would do, because the batch is one transaction. On one PostgreSQL each service has a row,
@@ -229,8 +269,7 @@ static void write_claim(struct hearth_batch *batch)
                     "INSERT INTO hearth_data.ingest_batch (service_id, writer_id, seq) VALUES ");
     for (size_t i = 0; i < (batch->is_distributed ? 1 : batch->n_dicts); i++) {
         if (starts_service(batch, i)) {
-            hearth_buf_printf(out, "%s(%" PRId32 ",%" PRId32 ",%" PRId64 ")", i == 0 ? "" : ",",
-                              batch->dicts[i].service_id, batch->writer_id, batch->seq);
+            write_claim_row(batch, i);
         }
     }
 
@@ -256,66 +295,115 @@ static void write_watermarks(struct hearth_batch *batch)
     hearth_buf_cstr(out, "}') ORDER BY service_id;");
 }
 
-/* The text contains only numbers of our own, nothing from outside. */
-static void write_script(struct hearth_batch *batch)
+/* Push ids: returned are those that are new, or were stored more than an hour ago. */
+static void write_push_ids(struct hearth_batch *batch, size_t shard)
 {
     struct hearth_buf *out = &batch->script;
-    hearth_buf_reset(out);
-    batch->n_copies = 0;
-    write_claim(batch);
-    write_watermarks(batch);
+    bool any = false;
 
-    /* Push ids: returned are those that are new, or were stored more than an hour ago. */
     for (size_t i = 0; i < batch->n_ids; i++) {
         const struct hearth_batch_id *id = &batch->ids[i];
-        hearth_buf_printf(
-            out, "%s(%" PRId32 ",'%016" PRIx64 "%016" PRIx64 "',%" PRId64 ")",
-            i == 0 ? "INSERT INTO hearth_data.push_id AS p (service_id, id_hash, at) VALUES " : ",",
-            id->service_id, id->hash.hi, id->hash.lo, batch->at_ns);
+        if (batch->items[id->item].shard != shard) {
+            continue;
+        }
+        if (!any) {
+            hearth_buf_cstr(out, "INSERT INTO ");
+            hearth_shard_name(out, HEARTH_SHARD_PUSH_ID,
+                              batch->n_shards == 0 ? NULL : &batch->shards[shard]);
+            hearth_buf_cstr(out, " AS p (service_id, id_hash, at) VALUES ");
+        }
+        hearth_buf_printf(out, "%s(%" PRId32 ",'%016" PRIx64 "%016" PRIx64 "',%" PRId64 ")",
+                          any ? "," : "", id->service_id, id->hash.hi, id->hash.lo, batch->at_ns);
+        any = true;
     }
 
-    if (batch->n_ids > 0) {
+    if (any) {
         hearth_buf_printf(out,
                           " ON CONFLICT (service_id, id_hash) DO UPDATE SET at = excluded.at"
                           " WHERE p.at < excluded.at - %" PRId64 " RETURNING service_id, id_hash;",
                           HEARTH_NS_PER_HOUR);
     }
+}
 
-    /* COPYs, in the order of put_copy (batch_send.c). */
-    for (size_t i = 0; i < batch->n_days; i++) {
-        if (batch->days[i].chunks.n > 0) {
-            write_leaf_copy(batch, "dict_chunk", batch->days[i].day, HEARTH_CHUNK_COLUMNS);
+static bool has_day_chunks(const struct hearth_batch *batch, size_t day, size_t shard)
+{
+    bool has = false;
+    for (size_t i = 0; i < batch->n_dicts && batch->days[day].chunks.n > 0 && !has; i++) {
+        const struct hearth_batch_dict *dict = &batch->dicts[i];
+        has = dict->cut && dict->day == day && dict->shard == shard;
+    }
+    return has;
+}
+
+static bool has_day_rows(const struct hearth_batch *batch, size_t day, size_t shard)
+{
+    bool has = false;
+    for (size_t i = 0; i < batch->n_items && hearth_batch_fills_leaf(&batch->days[day]) && !has;
+         i++) {
+        const struct hearth_batch_item *entry = &batch->items[i];
+        has = entry->day == day && entry->shard == shard && entry->rows_from != entry->rows_to;
+    }
+    return has;
+}
+
+/* In the order of shards within a table, so that two batches lock tables in the same order. */
+static void write_copies(struct hearth_batch *batch, size_t n_shards)
+{
+    batch->n_copies = 0;
+    for (size_t day = 0; day < batch->n_days; day++) {
+        for (size_t shard = 0; shard < n_shards; shard++) {
+            if (has_day_chunks(batch, day, shard)) {
+                write_copy(batch, HEARTH_COPY_CHUNKS, day, shard);
+            }
         }
     }
 
     if (batch->n_spans > 0 && batch->catalog == NULL) {
-        write_copy(batch, HEARTH_SPAN_FRESH_TABLE, HEARTH_SPAN_FRESH_COLUMNS);
+        write_copy(batch, HEARTH_COPY_SPANS, 0, 0);
     }
 
     if (batch->n_originals > 0 && batch->catalog == NULL) {
-        write_copy(batch, HEARTH_ORIGINAL_TABLE, HEARTH_ORIGINAL_COLUMNS);
+        write_copy(batch, HEARTH_COPY_ORIGINALS, 0, 0);
     }
 
-    for (size_t i = 0; i < batch->n_days; i++) {
-        if (hearth_batch_fills_leaf(&batch->days[i])) {
-            write_leaf_copy(batch, "profile", batch->days[i].day, HEARTH_PROFILE_COLUMNS);
+    for (size_t day = 0; day < batch->n_days; day++) {
+        for (size_t shard = 0; shard < n_shards; shard++) {
+            if (has_day_rows(batch, day, shard)) {
+                write_copy(batch, HEARTH_COPY_PROFILES, day, shard);
+            }
         }
     }
 
-    if (batch->with_late) {
-        write_copy(batch, LATE_TABLE, HEARTH_PROFILE_COLUMNS);
+    for (size_t shard = 0; shard < n_shards && batch->with_late; shard++) {
+        write_copy(batch, HEARTH_COPY_LATE, 0, shard);
     }
+}
 
+/* The text contains only numbers of our own, nothing from outside. */
+enum hearth_status hearth_batch_write_script(struct hearth_batch *batch, struct hearth_err *err)
+{
+    struct hearth_buf *out = &batch->script;
+    size_t n_shards = batch->n_shards == 0 ? 1 : batch->n_shards;
+
+    hearth_buf_reset(out);
+    write_claim(batch);
+    write_watermarks(batch);
+    for (size_t shard = 0; shard < n_shards; shard++) {
+        write_push_ids(batch, shard);
+    }
+    write_copies(batch, n_shards);
     hearth_buf_append(out, "COMMIT", sizeof "COMMIT");
+
+    return hearth_buf_failed(out)
+               ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the statements of a batch")
+               : HEARTH_OK;
 }
 
 enum hearth_status hearth_batch_add_late_copy(struct hearth_batch *batch, struct hearth_err *err)
 {
     batch->with_late = true;
-    write_script(batch);
-    return hearth_buf_failed(&batch->script)
-               ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the statements of a batch")
-               : HEARTH_OK;
+
+    return hearth_batch_write_script(batch, err);
 }
 
 unsigned hearth_batch_leaves(const struct hearth_batch *batch, size_t day)
@@ -367,8 +455,9 @@ enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
     /* Days of the items, and of dictionaries acquired for another time than the item's. */
     batch->days = hearth_arena_calloc(&batch->arena, 2 * n_items, sizeof batch->days[0]);
     batch->marks = hearth_arena_array(&batch->arena, n_items, sizeof batch->marks[0]);
+    batch->copies = hearth_arena_array(&batch->arena, 3 * n_items + 2, sizeof batch->copies[0]);
     if (batch->items == NULL || batch->dicts == NULL || batch->ids == NULL || batch->days == NULL ||
-        batch->marks == NULL || batch->spans == NULL) {
+        batch->marks == NULL || batch->spans == NULL || batch->copies == NULL) {
         return HEARTH_FAIL_ARENA(err, &batch->arena);
     }
 
@@ -388,13 +477,7 @@ enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
                            n_items);
     }
 
-    /* Write the script. */
-    write_script(batch);
-    if (hearth_buf_failed(&batch->script)) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the statements of a batch");
-    }
-
-    return HEARTH_OK;
+    return hearth_batch_write_script(batch, err);
 }
 
 void hearth_batch_release(struct hearth_batch *batch)

@@ -42,10 +42,12 @@
 #include "pg/pg.h"
 
 struct hearth_commit_statements;
+struct hearth_shard;
 
 struct hearth_batch_item {
     struct hearth_push_item *item;
     size_t day;                /* index into days */
+    size_t shard;              /* index into shards; 0 without shards */
     size_t rows_from, rows_to; /* its bytes in the rows of the day */
     bool twin;                 /* has the id of an earlier item of the batch: no rows */
     /* Results of the last attempt: */
@@ -64,8 +66,11 @@ struct hearth_batch_day {
 struct hearth_batch_dict {
     int32_t service_id;
     struct hearth_ingest_dict *dict;
-    bool cut; /* a chunk is in the batch, up to `upto` */
+    size_t shard; /* index into shards; 0 without shards */
+    bool cut;     /* a chunk is in the batch, up to `upto` */
     struct hearth_dict_mark upto;
+    size_t day;                  /* of the chunk: index into days */
+    size_t chunk_from, chunk_to; /* its bytes in the chunks of the day */
 };
 
 struct hearth_batch_id {
@@ -83,6 +88,20 @@ struct hearth_batch_spans {
 struct hearth_batch_mark {
     int32_t service_id;
     int64_t watermark_ns;
+};
+
+enum hearth_batch_copy_kind {
+    HEARTH_COPY_CHUNKS,
+    HEARTH_COPY_SPANS,
+    HEARTH_COPY_ORIGINALS,
+    HEARTH_COPY_PROFILES,
+    HEARTH_COPY_LATE,
+};
+
+/* A COPY of the script. */
+struct hearth_batch_copy {
+    enum hearth_batch_copy_kind kind;
+    size_t day, shard; /* whose rows it has, as far as that matters */
 };
 
 struct hearth_batch {
@@ -108,8 +127,14 @@ struct hearth_batch {
     size_t n_avoided;   /* days without a leaf */
     size_t n_originals; /* of items that are no twins */
     struct hearth_buf script;
-    size_t n_claim_bytes; /* of the script, including the INSERT of batch rows */
+    size_t n_claim_bytes;             /* of the script, including the INSERT of batch rows */
+    struct hearth_batch_copy *copies; /* of the script, in its order */
     size_t n_copies;
+    struct hearth_shard *shards;     /* whose tables the script names, sorted; batch_shards.c */
+    size_t *first_of_shard;          /* index of its first dictionary; [n_shards] */
+    size_t n_shards;                 /* 0: it names the data tables */
+    struct hearth_nodes *nodes;      /* whose map has the shards */
+    bool has_moved;                  /* of the last attempt: the node lacked some of the shards */
     struct hearth_batch_mark *marks; /* of the last attempt, sorted by service; [n_dicts] */
     size_t n_marks;
     int64_t at_ns;       /* time of push ids */
@@ -200,7 +225,10 @@ static inline bool hearth_batch_fills_leaf(const struct hearth_batch_day *day)
 
 /* Compare by service and hash: the order of batch->ids. */
 int hearth_batch_compare_ids(const struct hearth_batch_id *a, const struct hearth_batch_id *b);
-/* Between attempts: write the script again, with a COPY of late rows. NO_MEMORY. */
+/* Between attempts: write the script again. NO_MEMORY. */
+HEARTH_MUST_CHECK enum hearth_status hearth_batch_write_script(struct hearth_batch *batch,
+                                                               struct hearth_err *err);
+/* The same, with COPYs of late rows. */
 HEARTH_MUST_CHECK enum hearth_status hearth_batch_add_late_copy(struct hearth_batch *batch,
                                                                 struct hearth_err *err);
 

@@ -33,13 +33,9 @@ static int compare_searched_ids(const void *left, const void *right)
     return hearth_batch_compare_ids(left, right);
 }
 
-/* The upsert returns the new ids; the others were stored within the hour. Text format. */
+/* An upsert returns the new ids; the others were stored within the hour. Text format. */
 static void take_new_ids(struct hearth_batch *batch, const PGresult *result)
 {
-    for (size_t i = 0; i < batch->n_ids; i++) {
-        batch->items[batch->ids[i].item].repeated = true;
-    }
-
     for (int row = 0; row < PQntuples(result); row++) {
         int64_t service_id = 0;
         struct hearth_batch_id key = {0};
@@ -51,6 +47,14 @@ static void take_new_ids(struct hearth_batch *batch, const PGresult *result)
             bsearch(&key, batch->ids, batch->n_ids, sizeof key, compare_searched_ids);
         HEARTH_ASSERT(found != NULL);
         batch->items[found->item].repeated = false;
+    }
+}
+
+/* Until they are returned as new; several statements may return them. */
+static void expect_no_new_ids(struct hearth_batch *batch)
+{
+    for (size_t i = 0; i < batch->n_ids; i++) {
+        batch->items[batch->ids[i].item].repeated = true;
     }
 }
 
@@ -88,16 +92,16 @@ static void take_watermarks(struct hearth_batch *batch, const PGresult *result)
 /* ---- COPYs ---- */
 
 /* Put the rows of a day for its leaf, or those for profile_late, in as few pieces as possible. */
-static enum hearth_status put_profile_rows(const struct hearth_batch *batch, size_t day, bool late,
-                                           struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                                           struct hearth_err *err)
+static enum hearth_status put_profile_rows(const struct hearth_batch *batch, size_t day,
+                                           size_t shard, bool late, struct hearth_pg *pg,
+                                           enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     const char *base = batch->days[day].rows.p;
     size_t from = 0, to = 0;
 
     for (size_t i = 0; i < batch->n_items; i++) {
         const struct hearth_batch_item *entry = &batch->items[i];
-        if (entry->day != day || entry->repeated || entry->late != late ||
+        if (entry->day != day || entry->shard != shard || entry->repeated || entry->late != late ||
             entry->rows_from == entry->rows_to) {
             continue;
         }
@@ -113,41 +117,53 @@ static enum hearth_status put_profile_rows(const struct hearth_batch *batch, siz
 }
 
 /* Put the late rows of all days. */
-static enum hearth_status put_late_rows(const struct hearth_batch *batch, struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status put_late_rows(const struct hearth_batch *batch, size_t shard,
+                                        struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                        struct hearth_err *err)
 {
     for (size_t day = 0; day < batch->n_days; day++) {
-        HEARTH_TRY(put_profile_rows(batch, day, true, pg, ret_fault, err));
+        HEARTH_TRY(put_profile_rows(batch, day, shard, true, pg, ret_fault, err));
     }
     return HEARTH_OK;
 }
 
-/* Put the rows of COPY number n, in the order of write_script (batch.c). */
+static enum hearth_status put_chunks(const struct hearth_batch *batch,
+                                     const struct hearth_batch_copy *copy, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    const char *base = batch->days[copy->day].chunks.p;
+
+    for (size_t i = 0; i < batch->n_dicts; i++) {
+        const struct hearth_batch_dict *dict = &batch->dicts[i];
+        if (dict->cut && dict->day == copy->day && dict->shard == copy->shard) {
+            struct hearth_str row =
+                hearth_str_n(base + dict->chunk_from, dict->chunk_to - dict->chunk_from);
+            HEARTH_TRY(hearth_pg_copy_put(pg, row, ret_fault, err));
+        }
+    }
+
+    return HEARTH_OK;
+}
+
 static enum hearth_status put_copy(const struct hearth_batch *batch, size_t n, struct hearth_pg *pg,
                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
-    for (size_t day = 0; day < batch->n_days; day++) {
-        if (batch->days[day].chunks.n > 0 && n-- == 0) {
-            return hearth_pg_copy_put(pg, hearth_buf_view(&batch->days[day].chunks), ret_fault,
-                                      err);
-        }
-    }
+    const struct hearth_batch_copy *copy = &batch->copies[n];
 
-    if (batch->n_spans > 0 && batch->catalog == NULL && n-- == 0) {
+    switch (copy->kind) {
+    case HEARTH_COPY_CHUNKS:
+        return put_chunks(batch, copy, pg, ret_fault, err);
+    case HEARTH_COPY_SPANS:
         return hearth_batch_put_spans(batch, pg, ret_fault, err);
-    }
-
-    if (batch->n_originals > 0 && batch->catalog == NULL && n-- == 0) {
+    case HEARTH_COPY_ORIGINALS:
         return hearth_batch_put_originals(batch, pg, ret_fault, err);
+    case HEARTH_COPY_PROFILES:
+        return put_profile_rows(batch, copy->day, copy->shard, false, pg, ret_fault, err);
+    case HEARTH_COPY_LATE:
+        break;
     }
 
-    for (size_t day = 0; day < batch->n_days; day++) {
-        if (hearth_batch_fills_leaf(&batch->days[day]) && n-- == 0) {
-            return put_profile_rows(batch, day, false, pg, ret_fault, err);
-        }
-    }
-
-    return put_late_rows(batch, pg, ret_fault, err);
+    return put_late_rows(batch, copy->shard, pg, ret_fault, err);
 }
 
 static bool is_stored_late(const struct hearth_batch_item *entry)
@@ -256,6 +272,7 @@ static enum hearth_status run_batch_script(struct hearth_batch *batch, struct he
                 false; /* our rows were inserted, so no earlier attempt was committed */
         } else if (batch->n_results == HEARTH_BATCH_WATERMARKS) {
             take_watermarks(batch, result);
+            expect_no_new_ids(batch);
         } else if (batch->n_results > HEARTH_BATCH_WATERMARKS &&
                    PQresultStatus(result) == PGRES_TUPLES_OK) {
             take_new_ids(batch, result);

@@ -66,7 +66,8 @@ static const char *const TABLES[HEARTH_N_SHARD_TABLES] = {
     [HEARTH_SOURCE_SEGMENT] = "segment",    [HEARTH_SOURCE_TOTALS] = "hour_totals",
     [HEARTH_SOURCE_ROLL_10M] = "roll_10m",  [HEARTH_SOURCE_ROLL_1H] = "roll_1h",
     [HEARTH_SOURCE_ROLL_1D] = "roll_1d",    [HEARTH_SHARD_ROLL_STATE] = "roll_state",
-    [HEARTH_SHARD_TOMBSTONE] = "tombstone",
+    [HEARTH_SHARD_TOMBSTONE] = "tombstone", [HEARTH_SHARD_DICT_CHUNK] = "dict_chunk",
+    [HEARTH_SHARD_PUSH_ID] = "push_id",
 };
 
 const char *hearth_shard_table(unsigned table)

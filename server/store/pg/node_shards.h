@@ -35,10 +35,12 @@ unsigned hearth_node_in_ranges(const struct hearth_node_range *ranges, size_t n,
 
 /* ---- shards ---- */
 
-/* The tables whose shards queries name: one for each source, and these. */
+/* The tables whose shards statements name: one for each source, and these. */
 enum {
     HEARTH_SHARD_ROLL_STATE = HEARTH_N_SOURCES,
     HEARTH_SHARD_TOMBSTONE,
+    HEARTH_SHARD_DICT_CHUNK,
+    HEARTH_SHARD_PUSH_ID,
     HEARTH_N_SHARD_TABLES,
 };
 
