@@ -29,7 +29,7 @@ static int order_u64(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-static int compare_dicts(const void *left, const void *right)
+int hearth_batch_compare_dicts(const void *left, const void *right)
 {
     const struct hearth_batch_dict *a = left, *b = right;
     int c = order_i32(a->service_id, b->service_id);
@@ -59,10 +59,10 @@ static void collect_batch_dicts(struct hearth_batch *batch)
             (struct hearth_batch_dict){.service_id = item->service_id, .dict = item->dict};
     }
 
-    qsort(batch->dicts, batch->n_items, sizeof batch->dicts[0], compare_dicts);
+    qsort(batch->dicts, batch->n_items, sizeof batch->dicts[0], hearth_batch_compare_dicts);
     size_t n = 0;
     for (size_t i = 0; i < batch->n_items; i++) {
-        if (n == 0 || compare_dicts(&batch->dicts[n - 1], &batch->dicts[i]) != 0) {
+        if (n == 0 || hearth_batch_compare_dicts(&batch->dicts[n - 1], &batch->dicts[i]) != 0) {
             batch->dicts[n++] = batch->dicts[i];
         }
     }
@@ -259,7 +259,8 @@ static void write_claim_row(struct hearth_batch *batch, size_t i)
 /*
  * One row would do, because the batch is one transaction. On one PostgreSQL each service has a row,
  * which costs little there; on nodes it is the first one's, because each more is planned and sent
- * on its own: ten cost some 270 us more.
+ * on its own: ten cost some 270 us more. A script that names tables of shards needs a row in each
+ * shard, by which Citus locks it. That of the first service settles all attempts: it is in each.
  */
 static void write_claim(struct hearth_batch *batch)
 {
@@ -270,6 +271,12 @@ static void write_claim(struct hearth_batch *batch)
     for (size_t i = 0; i < (batch->is_distributed ? 1 : batch->n_dicts); i++) {
         if (starts_service(batch, i)) {
             write_claim_row(batch, i);
+        }
+    }
+
+    for (size_t i = 0; i < batch->n_shards; i++) {
+        if (batch->first_of_shard[i] != 0) { /* that row is there */
+            write_claim_row(batch, batch->first_of_shard[i]);
         }
     }
 
@@ -284,6 +291,11 @@ static void write_claim(struct hearth_batch *batch)
 static void write_watermarks(struct hearth_batch *batch)
 {
     struct hearth_buf *out = &batch->script;
+    if (batch->n_shards > 0) {
+        hearth_batch_select_from_shards(batch);
+        return;
+    }
+
     hearth_buf_cstr(
         out, "SELECT service_id, watermark FROM hearth_data.roll_state WHERE service_id = ANY ('{");
     for (size_t i = 0; i < batch->n_dicts; i++) {
@@ -443,6 +455,7 @@ enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
                                    .statements = input->statements,
                                    .max_small_rows = input->store->options.commit_prepared_rows,
                                    .n_items = n_items,
+                                   .nodes = input->nodes,
                                    .at_ns = input->at_ns,
                                    .is_distributed = hearth_layout_is_distributed(input->store)};
     hearth_arena_init(&batch->arena, 0);
@@ -476,6 +489,8 @@ enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to encode a batch of %zu profiles",
                            n_items);
     }
+
+    HEARTH_TRY(hearth_batch_find_shards(batch, input->node, err));
 
     return hearth_batch_write_script(batch, err);
 }

@@ -17,6 +17,9 @@
  * catalogue. Before the first COPY ends, a transaction of their own stores their rows on the
  * coordinator (batch_catalog.c).
  *
+ * There, the script names the tables of the shards, if the map of nodes knows them
+ * (batch_shards.c), and has a COPY for each of them.
+ *
  * A batch of few rows is sent in another way, if that is possible (batch_prepared.h).
  *
  * Late. A profile before its service's watermark is stored in profile_late. The watermark must be
@@ -42,6 +45,7 @@
 #include "pg/pg.h"
 
 struct hearth_commit_statements;
+struct hearth_nodes;
 struct hearth_shard;
 
 struct hearth_batch_item {
@@ -164,7 +168,9 @@ struct hearth_batch_input {
     int64_t late_below_ns; /* older profiles are probably late (a guess) */
     /* For rows of the catalogue, if the batch is sent to a node; connected when it is needed. */
     struct hearth_pg *catalog;
-    unsigned committer; /* its number: one transaction of the catalogue at a time */
+    unsigned committer;         /* its number: one transaction of the catalogue at a time */
+    struct hearth_nodes *nodes; /* whose map has the shards; NULL: the script names none */
+    unsigned node;              /* that of the committer */
     struct hearth_commit_statements *statements; /* of the committer; NULL: only scripts */
 };
 
@@ -223,6 +229,8 @@ static inline bool hearth_batch_fills_leaf(const struct hearth_batch_day *day)
     return day->rows.n > 0 && !day->avoids_leaf;
 }
 
+/* Compare by service and dictionary: the order of batch->dicts. */
+int hearth_batch_compare_dicts(const void *left, const void *right);
 /* Compare by service and hash: the order of batch->ids. */
 int hearth_batch_compare_ids(const struct hearth_batch_id *a, const struct hearth_batch_id *b);
 /* Between attempts: write the script again. NO_MEMORY. */
@@ -231,6 +239,21 @@ HEARTH_MUST_CHECK enum hearth_status hearth_batch_write_script(struct hearth_bat
 /* The same, with COPYs of late rows. */
 HEARTH_MUST_CHECK enum hearth_status hearth_batch_add_late_copy(struct hearth_batch *batch,
                                                                 struct hearth_err *err);
+
+/* ---- batch_shards.c ---- */
+/* Set the shards of dictionaries and items, if all are known and lie on the node. NO_MEMORY. */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_batch_find_shards(struct hearth_batch *batch, unsigned node, struct hearth_err *err);
+/* Append a SELECT of the number of shards that the node has, as of service 0, and watermarks. */
+void hearth_batch_select_from_shards(struct hearth_batch *batch);
+/*
+ * After an attempt that failed on an open connection: whether the reason may be that the script
+ * named the tables of shards.
+ */
+bool hearth_batch_blames_shards(const struct hearth_batch *batch, enum hearth_pg_fault fault);
+/* Between attempts: name the data tables from now on, and let the map be read again. NO_MEMORY. */
+HEARTH_MUST_CHECK enum hearth_status hearth_batch_leave_shards(struct hearth_batch *batch,
+                                                               struct hearth_err *err);
 
 /* ---- batch_spans.c ---- */
 #define HEARTH_SPAN_FRESH_TABLE     "hearth_data.span_fresh"

@@ -3,6 +3,8 @@
  *
  * See batch.h, "Late" and "Outcome".
  */
+#include "hearth/base/metrics.h"
+
 #include "commit/batch.h"
 #include "commit/batch_prepared.h"
 #include "commit/ingest_dict.h"
@@ -74,6 +76,10 @@ static void take_watermarks(struct hearth_batch *batch, const PGresult *result)
         bool is_parsed = hearth_str_to_i64(hearth_str_c(PQgetvalue(result, row, 0)), &service_id) &&
                          hearth_str_to_i64(hearth_str_c(PQgetvalue(result, row, 1)), &watermark_ns);
         HEARTH_ASSERT(is_parsed);
+        if (service_id == 0) { /* batch_shards.c */
+            batch->has_moved = watermark_ns != (int64_t)batch->n_shards;
+            continue;
+        }
         batch->marks[batch->n_marks++] =
             (struct hearth_batch_mark){(int32_t)service_id, watermark_ns};
     }
@@ -232,6 +238,10 @@ static enum hearth_status feed_copy(struct hearth_batch *batch, size_t n, struct
         return hearth_pg_copy_refuse(pg, "the batch has late profiles", ret_fault, err);
     }
 
+    if (batch->has_moved) {
+        return hearth_pg_copy_refuse(pg, "shards of the batch have moved", ret_fault, err);
+    }
+
     if (n == 0 && batch->n_avoided > 0 && mark_blocked(batch)) {
         return hearth_pg_copy_refuse(pg, "a partition is being dropped", ret_fault, err);
     }
@@ -302,7 +312,7 @@ static enum hearth_status send_script_once(struct hearth_batch *batch, struct he
     bool committed = false;
     batch->n_results = hearth_batch_first_result(batch);
     batch->catalog_status = HEARTH_OK;
-    batch->catalog_lost = false;
+    batch->catalog_lost = batch->has_moved = false;
     enum hearth_status status = hearth_pg_script_send(pg, batch->script.p, ret_fault, err);
     if (status == HEARTH_OK) {
         status = run_batch_script(batch, pg, &committed, ret_fault, err);
@@ -315,6 +325,10 @@ static enum hearth_status send_script_once(struct hearth_batch *batch, struct he
 
     if (status == HEARTH_OK && pg->lacks_standby) {
         return fail_without_standby(ret_fault, err);
+    }
+
+    if (status == HEARTH_OK && batch->n_shards > 0) {
+        hearth_metric_add(HEARTH_M_BATCHES_SHARDS, 1);
     }
 
     /* If the connection is still open, PostgreSQL has answered: an error rolled back. */
@@ -355,6 +369,19 @@ enum hearth_status hearth_batch_send(struct hearth_batch *batch, struct hearth_p
     }
 
     enum hearth_status status = send_script_once(batch, pg, ret_fault, err);
+    if (status != HEARTH_OK && pg->conn != NULL && hearth_batch_blames_shards(batch, *ret_fault)) {
+        hearth_pg_rollback(pg);
+        if (pg->conn == NULL) {
+            return status;
+        }
+        status = hearth_batch_leave_shards(batch, err);
+        if (status != HEARTH_OK) {
+            *ret_fault = HEARTH_PG_FAULT_RETRY;
+            return status;
+        }
+        status = send_script_once(batch, pg, ret_fault, err);
+    }
+
     if (status != HEARTH_OK && pg->conn != NULL && hearth_batch_blocked(batch) > 0) {
         *ret_fault = HEARTH_PG_FAULT_RETRY;
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,

@@ -139,6 +139,8 @@ static void begin_job(struct hearth_commit_job *job, struct hearth_committer *co
         .late_below_ns = committer->watermark_ns,
         .catalog = committer->node == 0 ? NULL : &committer->catalog,
         .committer = committer->number,
+        .nodes = committer->node == 0 ? NULL : all->nodes,
+        .node = committer->node,
         .statements = committer->node == 0 ? &committer->statements : NULL,
     };
     job->status = hearth_batch_encode(&job->batch, &input, &job->err);
