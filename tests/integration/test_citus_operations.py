@@ -378,6 +378,9 @@ class CitusOperations(unittest.TestCase):
         sent = sum(sums, collections.Counter())
         note("%d moves, %d profiles in %d s, %d refused and repeated"
              % (moves, sum(pushed), (now_ms() - begin) // 1000, refused[0]))
+        shards, left = (prometheus.value(server.metrics(), "hearth_commit_batches_shards%s_total" % which) for which in ("", "_left"))
+        note("%d commits named tables of shards, %d more were repeated because a shard had moved" % (shards, left))
+        self.assertGreater(shards, 100)
         self.assertGreater(moves, 4)
         self.assertGreater(sum(pushed), 100)
 

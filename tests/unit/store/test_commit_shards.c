@@ -1,0 +1,242 @@
+/*
+ * test_commit_shards.c -- commits on a node that name the tables of its shards. Tables of their own
+ * stand for the shards, and for Citus' catalogues; Citus itself: test_citus_commits.py.
+ */
+#include "node_map.h"
+#include "whole_dictionaries.h"
+
+#include <stdatomic.h>
+
+#define GROUP      7
+#define N_SHARDS   3
+#define N_SERVICES 10
+
+static struct fixture {
+    char url[256];
+    struct hearth_store *store;
+    struct hearth_nodes *nodes;
+} g_fix;
+
+static void run(const char *sql)
+{
+    struct hearth_pg pg = {.url = test_secret(g_fix.url)};
+    assert_ok(hearth_pg_connect(&pg, STORE_PATIENCE_NS / HEARTH_NS_PER_MS, &err));
+    assert_ok(hearth_pg_script(&pg, sql, NULL, &err));
+    hearth_pg_close(&pg);
+}
+
+/* The number of a table of a shard; no two are the same. */
+static int64_t id_of(int shard, unsigned table)
+{
+    return 100 * (shard + 1) + table;
+}
+
+static void make_shards(void)
+{
+    struct hearth_buf sql;
+    hearth_buf_init(&sql, 0);
+    hearth_buf_cstr(&sql,
+                    "SET allow_system_table_mods = on;"
+                    "CREATE TABLE pg_catalog.pg_dist_local_group (groupid int4);"
+                    "INSERT INTO pg_dist_local_group VALUES (7);"
+                    "CREATE TABLE pg_catalog.pg_dist_placement (shardid int8, groupid int4);");
+    for (int s = 0; s < N_SHARDS; s++) {
+        hearth_buf_printf(&sql, "INSERT INTO pg_dist_placement VALUES (%lld, %d);",
+                          (long long)id_of(s, HEARTH_SHARD_ROLL_STATE), GROUP);
+        for (unsigned t = 0; t < HEARTH_N_SHARD_TABLES; t++) {
+            hearth_buf_printf(&sql,
+                              "CREATE TABLE hearth_data.%s_%lld (LIKE hearth_data.%s INCLUDING"
+                              " ALL);",
+                              hearth_shard_table(t), (long long)id_of(s, t), hearth_shard_table(t));
+        }
+    }
+    hearth_buf_byte(&sql, '\0');
+    run(sql.p);
+    hearth_buf_release(&sql);
+}
+
+/* Give all services to one node, which has N_SHARDS shards. */
+static void map_services(void)
+{
+    struct hearth_node_shard shards[N_SHARDS];
+    static int64_t ids[N_SHARDS][HEARTH_N_SHARD_TABLES];
+    for (int s = 0; s < N_SHARDS; s++) {
+        for (unsigned t = 0; t < HEARTH_N_SHARD_TABLES; t++) {
+            ids[s][t] = id_of(s, t);
+        }
+        shards[s] = (struct hearth_node_shard){
+            .first_hash = (int32_t)(INT32_MIN + ((int64_t)s << 32) / N_SHARDS),
+            .group = GROUP,
+            .host = hearth_str_c(g_cluster.dir),
+            .port = 5432,
+            .is_usable = true,
+            .n_copies = 1,
+            .ids = ids[s],
+            .n_ids = HEARTH_N_SHARD_TABLES,
+        };
+    }
+    assert_ok(hearth_nodes_take(g_fix.nodes, shards, N_SHARDS, &err));
+    assert_ok(hearth_committers_follow(g_fix.store->committers, g_fix.nodes, &err));
+}
+
+static int open_nodes(void **state)
+{
+    (void)state;
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.n_committers = 1;
+    options.linger_ns = 5 * HEARTH_NS_PER_SEC; /* a round is one batch */
+    options.commit_rows = N_SERVICES;
+    g_fix.store = open_fresh(g_fix.url, &options);
+    atomic_store(&g_fix.store->is_distributed, true);
+    make_shards();
+    g_fix.nodes = make_nodes(g_fix.store);
+    map_services();
+    return 0;
+}
+
+static int close_nodes(void **state)
+{
+    (void)state;
+    close_store(g_fix.store);
+    hearth_nodes_free(g_fix.nodes);
+    return 0;
+}
+
+/* Store a profile of each service, which together are one batch; `id`: 0, or that of the round. */
+static void push_round(int64_t ts_ns, uint64_t id)
+{
+    struct store_push *pushes[N_SERVICES];
+    for (int i = 0; i < N_SERVICES; i++) {
+        char service[16];
+        (void)snprintf(service, sizeof service, "svc-%d", i);
+        pushes[i] = make_push(g_fix.store, service, ts_ns, 40, id);
+    }
+    for (int i = 0; i < N_SERVICES; i++) {
+        store_push_submit(pushes[i]);
+    }
+    for (int i = 0; i < N_SERVICES; i++) {
+        end_push(pushes[i]);
+    }
+}
+
+static long long count_of_shard(int shard, unsigned table)
+{
+    char sql[128];
+    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM hearth_data.%s_%lld",
+                   hearth_shard_table(table), (long long)id_of(shard, table));
+    return pg_cluster_int(g_fix.url, sql);
+}
+
+static long long count_of_shards(unsigned table)
+{
+    long long n = 0;
+    for (int s = 0; s < N_SHARDS; s++) {
+        n += count_of_shard(s, table);
+    }
+    return n;
+}
+
+static long long count_rows(const char *table)
+{
+    char sql[128];
+    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM hearth_data.%s", table);
+    return pg_cluster_int(g_fix.url, sql);
+}
+
+static void a_batch_goes_to_the_tables_of_its_shards_and_locks_each_of_them(void **state)
+{
+    (void)state;
+    int64_t before = hearth_metric_value(HEARTH_M_BATCHES_SHARDS), ts_ns = hearth_clock_wall_ns();
+    push_round(ts_ns, 0);
+    push_round(ts_ns + 1, 0);
+    assert_in_range(hearth_metric_value(HEARTH_M_BATCHES_SHARDS) - before, 2, 2 * N_SERVICES);
+    for (int s = 0; s < N_SHARDS; s++) { /* a service in the wrong one would be lost */
+        assert_in_range(count_of_shard(s, HEARTH_SOURCE_PROFILE), 2, 2 * N_SERVICES - 4);
+        assert_in_range(count_of_shard(s, HEARTH_SHARD_DICT_CHUNK), 1, 2 * N_SERVICES);
+    }
+    assert_int_equal(count_of_shards(HEARTH_SOURCE_PROFILE), 2 * N_SERVICES);
+    assert_int_equal(count_rows("profile"), 0);
+    assert_int_equal(count_rows("dict_chunk"), 0);
+    assert_int_equal(pg_cluster_int(g_fix.url,
+                                    "SELECT min(n) FROM (SELECT count(*) AS n FROM"
+                                    " hearth_data.ingest_batch GROUP BY writer_id, seq) q"),
+                     N_SHARDS);
+}
+
+static void late_and_repeated_profiles_are_found_in_the_tables_of_the_shards(void **state)
+{
+    (void)state;
+    int64_t ts_ns = hearth_clock_wall_ns();
+    push_round(ts_ns, 5);
+    push_round(ts_ns + 1, 5); /* the same ids */
+    assert_int_equal(count_of_shards(HEARTH_SOURCE_PROFILE), N_SERVICES);
+    assert_int_equal(count_of_shards(HEARTH_SHARD_PUSH_ID), N_SERVICES);
+
+    struct hearth_buf sql;
+    hearth_buf_init(&sql, 0);
+    for (int s = 0; s < N_SHARDS; s++) {
+        hearth_buf_printf(&sql,
+                          "INSERT INTO hearth_data.roll_state_%lld (service_id, watermark, "
+                          "built_to, compacted_to, generation) SELECT"
+                          " DISTINCT service_id, %lld, 0, 0, 0 FROM hearth_data.profile_%lld;",
+                          (long long)id_of(s, HEARTH_SHARD_ROLL_STATE), (long long)ts_ns + 10,
+                          (long long)id_of(s, HEARTH_SOURCE_PROFILE));
+    }
+    hearth_buf_byte(&sql, '\0');
+    run(sql.p);
+    hearth_buf_release(&sql);
+    push_round(ts_ns + 9, 0);
+    push_round(ts_ns + 10, 0);
+    assert_int_equal(count_of_shards(HEARTH_SOURCE_LATE), N_SERVICES);
+    assert_int_equal(count_of_shards(HEARTH_SOURCE_PROFILE), 2 * N_SERVICES);
+    assert_int_equal(count_rows("profile_late"), 0);
+}
+
+static void a_batch_whose_shard_has_moved_is_stored_by_the_names_of_the_data_tables(void **state)
+{
+    (void)state;
+    int64_t left = hearth_metric_value(HEARTH_M_BATCHES_SHARDS_LEFT),
+            ts_ns = hearth_clock_wall_ns();
+    run("UPDATE pg_dist_placement SET groupid = 8 WHERE shardid = (SELECT max(shardid) FROM"
+        " pg_dist_placement)");
+    push_round(ts_ns, 0);
+    assert_in_range(hearth_metric_value(HEARTH_M_BATCHES_SHARDS_LEFT) - left, 1, N_SERVICES);
+    assert_int_equal(count_of_shard(N_SHARDS - 1, HEARTH_SOURCE_PROFILE), 0);
+
+    /* While the map may be wrong, no batch names shards. */
+    left = hearth_metric_value(HEARTH_M_BATCHES_SHARDS_LEFT);
+    push_round(ts_ns + 1, 0);
+    assert_int_equal(hearth_metric_value(HEARTH_M_BATCHES_SHARDS_LEFT), left);
+    assert_int_equal(count_rows("profile") + count_of_shards(HEARTH_SOURCE_PROFILE),
+                     2 * N_SERVICES);
+}
+
+static void a_batch_that_is_refused_the_table_of_a_shard_is_stored_by_the_data_tables(void **state)
+{
+    (void)state;
+    char sql[128];
+    int64_t left = hearth_metric_value(HEARTH_M_BATCHES_SHARDS_LEFT);
+    (void)snprintf(sql, sizeof sql, "DROP TABLE hearth_data.profile_%lld",
+                   (long long)id_of(0, HEARTH_SOURCE_PROFILE));
+    run(sql);
+    push_round(hearth_clock_wall_ns(), 0);
+    assert_in_range(hearth_metric_value(HEARTH_M_BATCHES_SHARDS_LEFT) - left, 1, N_SERVICES);
+    assert_true(count_rows("profile") > 0);
+    assert_int_equal(count_rows("profile") + count_of_shard(1, HEARTH_SOURCE_PROFILE) +
+                         count_of_shard(2, HEARTH_SOURCE_PROFILE),
+                     N_SERVICES);
+}
+
+#define NODE_TEST(name) cmocka_unit_test_setup_teardown(name, open_nodes, close_nodes)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        NODE_TEST(a_batch_goes_to_the_tables_of_its_shards_and_locks_each_of_them),
+        NODE_TEST(late_and_repeated_profiles_are_found_in_the_tables_of_the_shards),
+        NODE_TEST(a_batch_whose_shard_has_moved_is_stored_by_the_names_of_the_data_tables),
+        NODE_TEST(a_batch_that_is_refused_the_table_of_a_shard_is_stored_by_the_data_tables),
+    };
+    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
+}
