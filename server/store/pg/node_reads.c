@@ -22,8 +22,7 @@ unsigned hearth_node_of_reader(const struct hearth_store_reader *reader)
 
 /* ---- nodes that are lost during a read ---- */
 
-/* Whether a service of the reader lies on a node that is lost. */
-static bool is_node_lost(const void *context)
+bool hearth_node_reader_is_lost(const void *context)
 {
     const struct hearth_store_reader *reader = context;
     struct hearth_store *store = reader->scope->store;
@@ -50,7 +49,7 @@ static bool is_node_lost(const void *context)
 static enum hearth_status run_reader(const struct hearth_store_reader *reader, struct hearth_pg *pg,
                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
-    const struct hearth_pg_doubt doubt = {is_node_lost, reader};
+    const struct hearth_pg_doubt doubt = {hearth_node_reader_is_lost, reader};
 
     pg->doubt = &doubt;
     enum hearth_status status = reader->fn(reader->context, pg, ret_fault, err);
@@ -85,30 +84,59 @@ enum hearth_status hearth_node_read_all(const struct hearth_store_reader *reader
                                        run_with_pg, &own, err);
 }
 
+struct hearth_pg *hearth_node_send_ahead(const struct hearth_store_reader *reader, unsigned node,
+                                         const struct hearth_node_statement *statement,
+                                         bool may_connect)
+{
+    struct hearth_nodes *nodes = reader->scope->store->nodes;
+    if (hearth_node_reader_is_lost(reader) || !hearth_node_is_reached(nodes, node)) {
+        return NULL;
+    }
+
+    struct hearth_pool *pool = hearth_node_pool(nodes, node);
+    struct hearth_pg *pg = hearth_pool_take_free(pool, reader->scope->cancel, may_connect);
+    if (pg != NULL) {
+        pg->wall = NULL; /* as in hearth_node_read */
+        enum hearth_status status = hearth_pg_send_ahead(pg, statement->sql, statement->params,
+                                                         statement->is_streamed, NULL);
+        if (status != HEARTH_OK) {
+            hearth_pool_give(pool, pg);
+            pg = NULL;
+        }
+    }
+
+    return pg;
+}
+
 enum hearth_status hearth_node_read(const struct hearth_store_reader *reader, unsigned node,
-                                    bool *ret_done, struct hearth_err *err)
+                                    struct hearth_pg *ahead, bool *ret_done, struct hearth_err *err)
 {
     struct hearth_store *store = reader->scope->store;
     struct hearth_nodes *nodes = store->nodes;
+    struct hearth_pool *pool = hearth_node_pool(nodes, node);
 
-    if (is_node_lost(reader)) {
+    if (hearth_node_reader_is_lost(reader)) {
+        if (ahead != NULL) {
+            hearth_pg_close(ahead);
+            hearth_pool_give(pool, ahead);
+        }
         *ret_done = true;
         return fail_lost(store, node, err);
     }
 
-    if (!hearth_node_is_reached(nodes, node)) {
+    if (ahead == NULL && !hearth_node_is_reached(nodes, node)) {
         *ret_done = false;
         return HEARTH_OK;
     }
 
-    struct hearth_pool *pool = hearth_node_pool(nodes, node);
     struct hearth_cancel *cancel = reader->scope->cancel;
-    struct hearth_pg *pg = NULL;
+    struct hearth_pg *pg = ahead;
     enum hearth_pg_fault fault = HEARTH_PG_FAULT_CONNECTION;
     struct hearth_err failure = HEARTH_ERR_INIT;
 
     /* Row-level security is off on distributed tables: no wall. */
-    enum hearth_status status = hearth_pool_take(pool, cancel, &pg, &failure);
+    enum hearth_status status =
+        ahead != NULL ? HEARTH_OK : hearth_pool_take(pool, cancel, &pg, &failure);
     if (status == HEARTH_OK) {
         pg->wall = NULL;
         fault = HEARTH_PG_FAULT_NONE;
@@ -127,7 +155,7 @@ enum hearth_status hearth_node_read(const struct hearth_store_reader *reader, un
 
     hearth_nodes_suspect(nodes);
     HEARTH_TRY(hearth_cancel_check(cancel, err));
-    if (is_node_lost(reader)) {
+    if (hearth_node_reader_is_lost(reader)) {
         return fail_lost(store, node, err);
     }
     if (fault == HEARTH_PG_FAULT_CONNECTION || fault == HEARTH_PG_FAULT_RETRY) {

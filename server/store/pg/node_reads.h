@@ -24,13 +24,32 @@ HEARTH_MUST_CHECK enum hearth_status hearth_node_read_all(const struct hearth_st
                                                           const struct hearth_pg_params *wall,
                                                           struct hearth_err *err);
 
+/* A statement that a reader's function will run first. */
+struct hearth_node_statement {
+    const char *sql;
+    const struct hearth_pg_params *params;
+    bool is_streamed; /* by hearth_pg_stream, otherwise by hearth_pg_exec */
+};
+
 /*
- * Run the read on node 1 or above. *ret_done false: it returned no row and may run elsewhere.
+ * Take a connection to node 1 or above and send the statement ahead on it (pg.h), for
+ * hearth_node_read. Does not wait for a connection that is taken, so that a read may hold one to
+ * each node. NULL: there is none, it could not be opened, or the node is lost.
+ */
+struct hearth_pg *hearth_node_send_ahead(const struct hearth_store_reader *reader, unsigned node,
+                                         const struct hearth_node_statement *statement,
+                                         bool may_connect);
+/* Whether a service of the reader lies on a node that is lost. context: the reader. */
+bool hearth_node_reader_is_lost(const void *context);
+
+/*
+ * Run the read on node 1 or above: on `ahead`, on which its statement was sent, and which is given
+ * back; NULL: a connection is taken. *ret_done false: it returned no row and may run elsewhere.
  * UNAVAILABLE: the node is lost, perhaps since the read began. ABORTED: it gave up the read after
  * rows were delivered; the caller begins again.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_node_read(const struct hearth_store_reader *reader,
-                                                      unsigned node, bool *ret_done,
-                                                      struct hearth_err *err);
+                                                      unsigned node, struct hearth_pg *ahead,
+                                                      bool *ret_done, struct hearth_err *err);
 
 #endif

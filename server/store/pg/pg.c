@@ -99,7 +99,8 @@ static struct patience choose_patience(const struct hearth_pg *pg, struct hearth
     struct patience patience = {cancel != NULL ? cancel : pg->cancel, INT64_MAX};
     bool own = patience.cancel != NULL && patience.cancel->deadline_mono_ns != INT64_MAX;
     if (!own && pg->timeout_ms > 0) {
-        patience.deadline_ns = hearth_clock_mono_ns() + pg->timeout_ms * HEARTH_NS_PER_MS;
+        int64_t began_ns = pg->ahead != NULL ? pg->ahead_mono_ns : hearth_clock_mono_ns();
+        patience.deadline_ns = began_ns + pg->timeout_ms * HEARTH_NS_PER_MS;
     }
 
     return patience;
@@ -109,7 +110,7 @@ static struct patience choose_patience(const struct hearth_pg *pg, struct hearth
 static void give_up_statement(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault)
 {
     if (pg->conn != NULL) {
-        (void)hearth_pg_cancel_statement(pg->conn); /* the statement is given up in any case */
+        hearth_pg_cancel_statements(&pg->conn, 1);
     }
 
     hearth_pg_close(pg);
@@ -393,13 +394,19 @@ static bool send_pipeline(struct hearth_pg *pg, const char *first,
            send_statement(pg, second, second_params) && PQpipelineSync(pg->conn) == 1;
 }
 
-/* Send the statement; outside a transaction, after the one that it begins with. */
+/* Send the statement, unless it is on its way; outside a transaction, after what it begins with. */
 static enum hearth_status send_params(struct hearth_pg *pg, const char *sql,
                                       const struct hearth_pg_params *params,
                                       const struct patience *patience,
                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
+    if (pg->ahead != NULL) {
+        assert(pg->ahead == sql);
+        pg->ahead = NULL;
+        return HEARTH_OK;
+    }
+
     const struct hearth_pg_params *failed =
         params != NULL && params->failed ? params
                                          : (pg->wall != NULL && pg->wall->failed ? pg->wall : NULL);
@@ -499,8 +506,9 @@ static enum hearth_status stream_statement(struct hearth_pg *pg, const char *sql
     /* Send the statement. */
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
     struct patience patience = choose_patience(pg, cancel);
+    bool was_sent = pg->ahead != NULL;
     HEARTH_TRY(send_params(pg, sql, params, &patience, ret_fault, err));
-    if (PQsetSingleRowMode(pg->conn) != 1) {
+    if (!was_sent && PQsetSingleRowMode(pg->conn) != 1) {
         return hearth_pg_fail_lost(pg, ret_fault, err);
     }
 
@@ -571,6 +579,47 @@ enum hearth_status hearth_pg_stream(struct hearth_pg *pg, const char *sql,
     note_statement(began_ns);
 
     return status;
+}
+
+/* ---- statements on several connections ---- */
+
+enum hearth_status hearth_pg_send_ahead(struct hearth_pg *pg, const char *sql,
+                                        const struct hearth_pg_params *params, bool is_streamed,
+                                        struct hearth_err *err)
+{
+    assert(pg->ahead == NULL);
+
+    if (find_first_sql(pg) != NULL) {
+        return HEARTH_OK;
+    }
+
+    struct patience none = {NULL, INT64_MAX};
+    HEARTH_TRY(send_params(pg, sql, params, &none, NULL, err));
+    if (is_streamed && PQsetSingleRowMode(pg->conn) != 1) {
+        return hearth_pg_fail_lost(pg, NULL, err);
+    }
+
+    pg->ahead = sql;
+    pg->ahead_mono_ns = hearth_clock_mono_ns();
+
+    return HEARTH_OK;
+}
+
+void hearth_pg_give_up(struct hearth_pg *const *pgs, size_t n)
+{
+    PGconn *conns[HEARTH_PG_MAX_CANCELS] = {NULL};
+    size_t n_conns = 0;
+    assert(n <= HEARTH_PG_MAX_CANCELS);
+
+    for (size_t i = 0; i < n; i++) {
+        if (pgs[i]->conn != NULL && pgs[i]->ahead != NULL) {
+            conns[n_conns++] = pgs[i]->conn;
+        }
+    }
+    hearth_pg_cancel_statements(conns, n_conns);
+    for (size_t i = 0; i < n; i++) {
+        hearth_pg_close(pgs[i]);
+    }
 }
 
 /* ---- scripts: several statements in one message ---- */

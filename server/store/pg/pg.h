@@ -73,7 +73,9 @@ struct hearth_pg {
     struct hearth_cancel *cancel; /* for statements without one of their own; may be NULL */
     /* If it says so, statements are given up and fail with UNAVAILABLE. NULL: none. */
     const struct hearth_pg_doubt *doubt;
-    int64_t timeout_ms; /* for statements without a deadline; 0: no limit */
+    int64_t timeout_ms;    /* for statements without a deadline; 0: no limit */
+    const char *ahead;     /* the text of a statement that was sent ahead; NULL: none */
+    int64_t ahead_mono_ns; /* when */
 };
 
 /* Meaning of an error for the caller, by a prefix of its SQLSTATE; the longest prefix counts. */
@@ -252,6 +254,21 @@ HEARTH_MUST_CHECK enum hearth_status
 hearth_pg_stream(struct hearth_pg *pg, const char *sql, const struct hearth_pg_params *params,
                  struct hearth_cancel *cancel, hearth_pg_row_fn *visit, void *context,
                  enum hearth_pg_fault *ret_fault, struct hearth_err *err);
+
+/*
+ * Statements on several connections at the same time: each is sent ahead, and runs while the caller
+ * fetches the result of another one. The next call on the connection is _exec, or _stream if
+ * is_streamed, with the same text and parameters, which fetches the result; or _give_up. A
+ * statement that does not begin its transaction (wall, read_only) is not sent, until that call.
+ * Until then, all that PostgreSQL has to say waits in the buffers of the sockets.
+ *   _send_ahead  send it, without waiting; after a failure the connection is closed
+ *   _give_up     cancel what was sent ahead on the connections, and close them; waits for all
+ *                together no longer than HEARTH_PG_CANCEL_WAIT_NS. At most HEARTH_PG_MAX_CANCELS.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_send_ahead(struct hearth_pg *pg, const char *sql,
+                                                          const struct hearth_pg_params *params,
+                                                          bool is_streamed, struct hearth_err *err);
+void hearth_pg_give_up(struct hearth_pg *const *pgs, size_t n);
 
 /* Run COPY ... FROM STDIN (FORMAT binary) with all rows from one buffer. */
 HEARTH_MUST_CHECK enum hearth_status

@@ -76,43 +76,51 @@ static bool start_cancel_thread(struct request *request)
     return is_started;
 }
 
-static bool wait_until_sent(struct request *request)
+static void wait_until_sent(struct request *request, int64_t until_ns)
 {
-    int64_t until_ns = hearth_clock_mono_ns() + HEARTH_PG_CANCEL_WAIT_NS;
     const struct timespec until = {.tv_sec = (time_t)(until_ns / HEARTH_NS_PER_SEC),
                                    .tv_nsec = (long)(until_ns % HEARTH_NS_PER_SEC)};
-    int failed;
 
-    do {
-        failed = sem_clockwait(&request->sent, CLOCK_MONOTONIC, &until);
-    } while (failed != 0 && errno == EINTR);
-
-    return failed == 0;
+    while (sem_clockwait(&request->sent, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR) {
+    }
 }
 
-bool hearth_pg_cancel_statement(PGconn *conn)
+/* Start a request; NULL: it is not sent. */
+static struct request *start_request(PGconn *conn)
 {
     assert(conn != NULL);
 
     if (atomic_fetch_add(&g_n_requests, 1) >= HEARTH_PG_MAX_CANCELS) {
         atomic_fetch_sub(&g_n_requests, 1);
-        return false;
+        return NULL;
     }
 
     struct request *request = make_request(conn);
-    if (request == NULL) {
-        atomic_fetch_sub(&g_n_requests, 1);
-        return false;
-    }
-    if (!start_cancel_thread(request)) {
+    if (request != NULL && !start_cancel_thread(request)) {
         atomic_store(&request->refs, 1);
         release_request(request);
+        request = NULL;
+    }
+    if (request == NULL) {
         atomic_fetch_sub(&g_n_requests, 1);
-        return false;
     }
 
-    bool is_sent = wait_until_sent(request);
-    release_request(request);
+    return request;
+}
 
-    return is_sent;
+void hearth_pg_cancel_statements(PGconn *const *conns, size_t n)
+{
+    struct request *requests[HEARTH_PG_MAX_CANCELS];
+    int64_t until_ns = hearth_clock_mono_ns() + HEARTH_PG_CANCEL_WAIT_NS;
+    assert(n <= HEARTH_PG_MAX_CANCELS);
+
+    for (size_t i = 0; i < n; i++) {
+        requests[i] = start_request(conns[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (requests[i] != NULL) {
+            wait_until_sent(requests[i], until_ns);
+            release_request(requests[i]);
+        }
+    }
 }

@@ -22,9 +22,10 @@
 #define HEARTH_PG_MAX_CANCELS    64
 
 /*
- * Ask PostgreSQL to cancel the statement that runs on the connection, which may be closed after
- * this call. Returns false if the request was not sent, or is still on its way.
+ * Ask PostgreSQL to cancel the statements that run on the connections, at most
+ * HEARTH_PG_MAX_CANCELS, which may be closed after this call. Requests may still be on their way
+ * then, or may not have been sent.
  */
-bool hearth_pg_cancel_statement(PGconn *conn);
+void hearth_pg_cancel_statements(PGconn *const *conns, size_t n);
 
 #endif

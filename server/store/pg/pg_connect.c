@@ -236,6 +236,8 @@ void hearth_pg_close(struct hearth_pg *pg)
         PQfinish(pg->conn);
         pg->conn = NULL;
     }
+
+    pg->ahead = NULL;
 }
 
 void hearth_pg_set_address(struct hearth_pg *pg, const struct hearth_pg_address *address)

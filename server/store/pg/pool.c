@@ -160,6 +160,40 @@ static enum hearth_status take_slot(struct hearth_pool *pool, struct hearth_canc
     return status;
 }
 
+/* Set what holds for the taker of a slot. Needs no lock: the slot is this thread's. */
+static void equip_slot(struct hearth_pool *pool, struct slot *slot, struct hearth_cancel *cancel)
+{
+    slot->pg.cancel = cancel;
+    slot->pg.read_only = atomic_load(&pool->read_only);
+    hearth_pg_set_address(&slot->pg, atomic_load(&pool->address));
+}
+
+struct hearth_pg *hearth_pool_take_free(struct hearth_pool *pool, struct hearth_cancel *cancel,
+                                        bool may_connect)
+{
+    hearth_mutex_lock(&pool->lock);
+    struct slot *slot = find_free_slot(pool);
+    if (slot != NULL) {
+        slot->taken = true;
+        hearth_metric_add(HEARTH_M_PG_POOL_TAKEN, 1);
+    }
+    hearth_mutex_unlock(&pool->lock);
+    if (slot == NULL) {
+        return NULL;
+    }
+
+    equip_slot(pool, slot, cancel);
+    bool is_open =
+        hearth_pg_alive(&slot->pg) ||
+        (may_connect && hearth_pg_connect(&slot->pg, CONNECT_TIMEOUT_MS, NULL) == HEARTH_OK);
+    if (!is_open) {
+        hearth_pool_give(pool, &slot->pg);
+        return NULL;
+    }
+
+    return &slot->pg;
+}
+
 enum hearth_status hearth_pool_take(struct hearth_pool *pool, struct hearth_cancel *cancel,
                                     struct hearth_pg **ret_pg, struct hearth_err *err)
 {
@@ -167,10 +201,7 @@ enum hearth_status hearth_pool_take(struct hearth_pool *pool, struct hearth_canc
 
     HEARTH_TRY(take_slot(pool, cancel, &slot, err));
 
-    /* The slot is this thread's: connecting needs no lock. */
-    slot->pg.cancel = cancel;
-    slot->pg.read_only = atomic_load(&pool->read_only);
-    hearth_pg_set_address(&slot->pg, atomic_load(&pool->address));
+    equip_slot(pool, slot, cancel);
     if (!hearth_pg_alive(&slot->pg)) {
         enum hearth_status status = hearth_pg_connect(&slot->pg, CONNECT_TIMEOUT_MS, err);
         if (status != HEARTH_OK) {

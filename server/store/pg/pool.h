@@ -45,6 +45,12 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pool_take(struct hearth_pool *pool,
                                                       struct hearth_cancel *cancel,
                                                       struct hearth_pg **ret_pg,
                                                       struct hearth_err *err);
+/*
+ * The same without waiting for a connection that is taken; NULL: none is free, or it could not be
+ * opened. may_connect: false to return only a connection that is open.
+ */
+struct hearth_pg *hearth_pool_take_free(struct hearth_pool *pool, struct hearth_cancel *cancel,
+                                        bool may_connect);
 /* Give a connection back. A broken connection, or one in a transaction, is closed. */
 void hearth_pool_give(struct hearth_pool *pool, struct hearth_pg *pg);
 

@@ -351,7 +351,7 @@ enum hearth_status hearth_store_read_with_pg(const struct hearth_store_reader *r
     unsigned node = hearth_node_of_reader(reader);
     bool is_done = false;
     if (node != 0) {
-        enum hearth_status status = hearth_node_read(reader, node, &is_done, err);
+        enum hearth_status status = hearth_node_read(reader, node, NULL, &is_done, err);
         if (is_done || status != HEARTH_OK) {
             return status;
         }

@@ -118,7 +118,7 @@ enum hearth_status hearth_node_part_read(const struct hearth_store_reader *reade
                                          bool *ret_done, struct hearth_err *err)
 {
     struct hearth_err failure = HEARTH_ERR_INIT;
-    enum hearth_status status = hearth_node_read(reader, part->node, ret_done, &failure);
+    enum hearth_status status = hearth_node_read(reader, part->node, NULL, ret_done, &failure);
 
     if (*is_stale) {
         *ret_done = false;
