@@ -1,11 +1,16 @@
 /* node_parts.c -- the services of a read, divided by nodes (contract: node_parts.h). */
 #include "read/node_parts.h"
 
-#include "pg/node_reads.h"
+#include "hearth/base/clock.h"
+
 #include "pg/nodes.h"
+#include "pg/pool.h"
 #include "pg/store_state.h"
 
 #include <assert.h>
+#include <poll.h>
+
+#define WAIT_STEP_MS 50
 
 /* ---- dividing ---- */
 
@@ -113,13 +118,122 @@ void hearth_shard_name(struct hearth_buf *sql, unsigned table, const struct hear
 
 /* ---- reading ---- */
 
-enum hearth_status hearth_node_part_read(const struct hearth_store_reader *reader,
-                                         const struct hearth_node_part *part, const bool *is_stale,
+void hearth_node_turns_begin(struct hearth_node_turn *turns, size_t n)
+{
+    size_t n_turns = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_turns += turns[i].statement.sql != NULL;
+    }
+
+    /* Nodes that are connected begin while connections to others are opened. */
+    for (int may_connect = 0; may_connect <= 1 && n_turns > 1; may_connect++) {
+        for (size_t i = 0; i < n; i++) {
+            struct hearth_node_turn *turn = &turns[i];
+            if (turn->statement.sql != NULL && turn->ahead == NULL) {
+                turn->ahead = hearth_node_send_ahead(&turn->reader, turn->part->node,
+                                                     &turn->statement, may_connect == 1);
+            }
+        }
+    }
+}
+
+/* Whether a turn has no reason to wait for its socket any more. */
+static bool is_over(const struct hearth_node_turn *turn)
+{
+    const struct hearth_pg *pg = turn->ahead;
+    int64_t age_ns = hearth_clock_mono_ns() - pg->ahead_mono_ns;
+
+    return hearth_cancel_check(turn->reader.scope->cancel, NULL) != HEARTH_OK ||
+           (pg->timeout_ms > 0 && age_ns > pg->timeout_ms * HEARTH_NS_PER_MS) ||
+           hearth_node_reader_is_lost(&turn->reader);
+}
+
+/* Wait one step until a turn has news; NULL: none has. */
+static struct hearth_node_turn *await_news(struct hearth_node_turn *const *turns, size_t n)
+{
+    struct pollfd fds[HEARTH_MAX_NODES];
+    for (size_t i = 0; i < n; i++) {
+        PGconn *conn = turns[i]->ahead->conn;
+        bool is_sent = conn != NULL && turns[i]->ahead->ahead != NULL;
+        int unsent = is_sent ? PQflush(conn) : -1;
+        if (unsent < 0 || PQsocket(conn) < 0) {
+            return turns[i];
+        }
+        fds[i] = (struct pollfd){.fd = PQsocket(conn),
+                                 .events = (short)(POLLIN | (unsent > 0 ? POLLOUT : 0))};
+    }
+
+    if (poll(fds, (nfds_t)n, WAIT_STEP_MS) > 0) {
+        for (size_t i = 0; i < n; i++) {
+            if ((fds[i].revents & ~POLLOUT) != 0) {
+                return turns[i];
+            }
+        }
+        return NULL;
+    }
+
+    for (size_t i = 0; i < n; i++) {
+        if (is_over(turns[i])) {
+            return turns[i];
+        }
+    }
+
+    return NULL;
+}
+
+struct hearth_node_turn *hearth_node_turns_next(struct hearth_node_turn *turns, size_t n)
+{
+    struct hearth_node_turn *left[HEARTH_MAX_NODES], *found = NULL;
+    size_t n_left = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (turns[i].ahead != NULL) {
+            assert(n_left < HEARTH_MAX_NODES);
+            left[n_left++] = &turns[i];
+        }
+    }
+
+    /* The last one waits for itself. */
+    found = n_left == 1 ? left[0] : NULL;
+    while (found == NULL && n_left > 0) {
+        found = await_news(left, n_left);
+    }
+
+    return found;
+}
+
+void hearth_node_turns_end(struct hearth_node_turn *turns, size_t n)
+{
+    struct hearth_pg *pgs[HEARTH_MAX_NODES] = {NULL};
+    size_t n_pgs = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (turns[i].ahead != NULL && hearth_node_reader_is_lost(&turns[i].reader)) {
+            hearth_pg_close(turns[i].ahead); /* it would not hear of a cancellation */
+        } else if (turns[i].ahead != NULL) {
+            pgs[n_pgs++] = turns[i].ahead;
+        }
+    }
+    hearth_pg_give_up(pgs, n_pgs);
+
+    for (size_t i = 0; i < n; i++) {
+        if (turns[i].ahead != NULL) {
+            struct hearth_nodes *nodes = turns[i].reader.scope->store->nodes;
+            hearth_pool_give(hearth_node_pool(nodes, turns[i].part->node), turns[i].ahead);
+            turns[i].ahead = NULL;
+        }
+    }
+}
+
+enum hearth_status hearth_node_part_read(struct hearth_node_turn *turn, const bool *is_stale,
                                          bool *ret_done, struct hearth_err *err)
 {
+    const struct hearth_store_reader *reader = &turn->reader;
     struct hearth_err failure = HEARTH_ERR_INIT;
-    enum hearth_status status = hearth_node_read(reader, part->node, NULL, ret_done, &failure);
+    struct hearth_pg *ahead = turn->ahead;
 
+    turn->ahead = NULL;
+    enum hearth_status status =
+        hearth_node_read(reader, turn->part->node, ahead, ret_done, &failure);
     if (*is_stale) {
         *ret_done = false;
         hearth_nodes_suspect(reader->scope->store->nodes);

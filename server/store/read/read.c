@@ -594,11 +594,9 @@ static enum hearth_status run_read_on(void *context, struct hearth_pg *pg,
     return status == HEARTH_OK ? check_generations(read, err) : status;
 }
 
-/* Make the statement of a plan: the whole one, or that of a node; part: as in struct read. */
-static enum hearth_status make_statement(struct read *read, enum read_kind kind,
-                                         const struct hearth_read_plan *plan,
-                                         const struct hearth_node_part *part,
-                                         struct hearth_err *err)
+/* Begin with another plan: the whole one, or that of a node; part: as in struct read. */
+static void begin_plan(struct read *read, const struct hearth_read_plan *plan,
+                       const struct hearth_node_part *part)
 {
     read->now = plan;
     read->part = part;
@@ -611,6 +609,14 @@ static enum hearth_status make_statement(struct read *read, enum read_kind kind,
     }
 
     hearth_buf_release(&read->statement.sql);
+}
+
+/* Make the statement of a plan that names the data tables, and begin with it. */
+static enum hearth_status make_statement(struct read *read, enum read_kind kind,
+                                         const struct hearth_read_plan *plan,
+                                         struct hearth_err *err)
+{
+    begin_plan(read, plan, NULL);
 
     bool is_distributed = hearth_layout_is_distributed(read->scope->store);
     int64_t *leaf_bytes = NULL;
@@ -618,7 +624,7 @@ static enum hearth_status make_statement(struct read *read, enum read_kind kind,
         HEARTH_TRY(hearth_read_leaf_bytes(read->scope, plan, &read->arena, &leaf_bytes, err));
     }
 
-    return hearth_read_statement_make(&read->statement, kind, plan, is_distributed, part,
+    return hearth_read_statement_make(&read->statement, kind, plan, is_distributed, NULL,
                                       leaf_bytes, &read->arena, err);
 }
 
@@ -648,50 +654,111 @@ static enum hearth_status read_services(struct read *read, struct hearth_err *er
     return hearth_store_read_with_pg(&reader, err);
 }
 
-/*
- * Read the tables of the shards of a node. *ret_done false: no row was visited, and the names of
- * the data tables may do, because a shard has moved or there are too many branches.
- */
-static enum hearth_status read_shards(struct read *read, enum read_kind kind,
-                                      const struct hearth_node_part *part, bool *ret_done,
-                                      struct hearth_err *err)
-{
-    struct hearth_read_plan plan;
-    struct hearth_err failure = HEARTH_ERR_INIT;
+/* The read of the services of one node. */
+struct part_read {
+    struct hearth_node_turn *turn;
+    struct hearth_read_plan plan; /* for the tables of the shards */
+    struct read_statement statement;
+    bool is_done;
+};
 
-    *ret_done = false;
-    HEARTH_TRY(hearth_read_part_plan(read->plan, part, &read->arena, &plan, err));
-    enum hearth_status status = make_statement(read, kind, &plan, part, &failure);
-    if (status != HEARTH_OK) {
-        return HEARTH_OK; /* the shorter statement fails, too, if it was not for the branches */
+/* Make the statement for the tables of the shards; without one, the data tables are read. */
+static enum hearth_status prepare_part(struct read *read, enum read_kind kind,
+                                       const struct hearth_node_part *part, struct part_read *ret,
+                                       struct hearth_err *err)
+{
+    *ret->turn = (struct hearth_node_turn){
+        .part = part, .reader = {read->scope, part->services, part->n_services, run_read_on, read}};
+    if (part->n_shards == 0) {
+        return HEARTH_OK;
     }
 
-    const struct hearth_store_reader reader = {read->scope, part->services, part->n_services,
-                                               run_read_on, read};
-    HEARTH_TRY(hearth_node_part_read(&reader, part, &read->is_stale, ret_done, err));
+    HEARTH_TRY(hearth_read_part_plan(read->plan, part, &read->arena, &ret->plan, err));
+    enum hearth_status status = hearth_read_statement_make(&ret->statement, kind, &ret->plan, false,
+                                                           part, NULL, &read->arena, NULL);
+    if (status != HEARTH_OK) { /* the shorter statement fails, too, if it was not for branches */
+        hearth_buf_release(&ret->statement.sql);
+        return HEARTH_OK;
+    }
+
+    ret->turn->statement =
+        (struct hearth_node_statement){ret->statement.sql.p, &ret->statement.params, true};
+
+    return HEARTH_OK;
+}
+
+/*
+ * Read the tables of the shards of a node. is_done false afterwards: no row was visited, and the
+ * names of the data tables may do, because a shard has moved.
+ */
+static enum hearth_status read_shards(struct read *read, struct part_read *part,
+                                      struct hearth_err *err)
+{
+    begin_plan(read, &part->plan, part->turn->part);
+    read->statement = part->statement;
+    hearth_buf_init(&part->statement.sql, 0); /* it belongs to `read` now */
+    part->turn->statement.sql = NULL;
+    HEARTH_TRY(hearth_node_part_read(part->turn, &read->is_stale, &part->is_done, err));
 
     return read->is_stale && read->n_rows > read->n_rows_before ? fail_moved(read, err) : HEARTH_OK;
 }
 
-static enum hearth_status read_part(struct read *read, enum read_kind kind,
-                                    const struct hearth_node_part *part, struct hearth_err *err)
+/* Read what no node has read at the same time as others. */
+static enum hearth_status read_rest(struct read *read, enum read_kind kind, struct part_read *part,
+                                    struct hearth_err *err)
 {
-    bool is_done = false;
-    if (part->n_shards > 0) {
-        enum hearth_status status = read_shards(read, kind, part, &is_done, err);
-        if (is_done || status != HEARTH_OK) {
-            return status;
-        }
+    if (!part->is_done && part->turn->statement.sql != NULL) {
+        HEARTH_TRY(read_shards(read, part, err));
+    }
+    if (part->is_done) {
+        return HEARTH_OK;
     }
 
-    struct hearth_node_part whole = *part;
+    struct hearth_node_part whole = *part->turn->part;
     struct hearth_read_plan plan;
     whole.n_shards = 0;
     whole.shard_of = NULL;
     HEARTH_TRY(hearth_read_part_plan(read->plan, &whole, &read->arena, &plan, err));
-    HEARTH_TRY(make_statement(read, kind, &plan, NULL, err));
+    HEARTH_TRY(make_statement(read, kind, &plan, err));
 
     return read_services(read, err);
+}
+
+/* Let all nodes work at the same time, then read from them one after the other. */
+static enum hearth_status read_all_parts(struct read *read, enum read_kind kind,
+                                         const struct hearth_node_part *parts, size_t n,
+                                         struct hearth_err *err)
+{
+    struct part_read *reads = hearth_arena_calloc(&read->arena, n, sizeof reads[0]);
+    struct hearth_node_turn *turns = hearth_arena_calloc(&read->arena, n, sizeof turns[0]);
+    if (reads == NULL || turns == NULL) {
+        return HEARTH_FAIL_ARENA(err, &read->arena);
+    }
+
+    enum hearth_status status = HEARTH_OK;
+    for (size_t i = 0; i < n && status == HEARTH_OK; i++) {
+        reads[i].turn = &turns[i];
+        status = prepare_part(read, kind, &parts[i], &reads[i], err);
+    }
+
+    if (status == HEARTH_OK) {
+        hearth_node_turns_begin(turns, n);
+        struct hearth_node_turn *turn;
+        while (status == HEARTH_OK && (turn = hearth_node_turns_next(turns, n)) != NULL) {
+            status = read_shards(read, &reads[turn - turns], err);
+        }
+        hearth_node_turns_end(turns, n);
+    }
+
+    for (size_t i = 0; i < n && status == HEARTH_OK; i++) {
+        status = read_rest(read, kind, &reads[i], err);
+    }
+
+    for (size_t i = 0; i < n; i++) {
+        hearth_buf_release(&reads[i].statement.sql);
+    }
+
+    return status;
 }
 
 /* Read node by node where the tables are distributed, otherwise all services together. */
@@ -710,15 +777,11 @@ static enum hearth_status read_parts(struct read *read, enum read_kind kind, str
     }
 
     if (n_parts == 0) {
-        HEARTH_TRY(make_statement(read, kind, read->plan, NULL, err));
+        HEARTH_TRY(make_statement(read, kind, read->plan, err));
         return read_services(read, err);
     }
 
-    for (size_t i = 0; i < n_parts; i++) {
-        HEARTH_TRY(read_part(read, kind, &parts[i], err));
-    }
-
-    return HEARTH_OK;
+    return read_all_parts(read, kind, parts, n_parts, err);
 }
 
 static enum hearth_status run_read(struct read *read, enum read_kind kind, struct hearth_err *err)

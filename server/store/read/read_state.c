@@ -17,7 +17,9 @@ struct state_query {
     struct hearth_read_state *ret;
     const struct hearth_node_part *part; /* whose shards the statement names; NULL: data tables */
     bool is_stale;                       /* not all of them are there */
+    bool is_done;
     struct hearth_buf sql;
+    struct hearth_pg_params params;
 };
 
 static enum hearth_status take_tombstone(const PGresult *result, int row,
@@ -150,15 +152,11 @@ static enum hearth_status read_states_on(void *context, struct hearth_pg *pg,
                                          enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct state_query *query = context;
-    struct hearth_pg_params params;
-
-    hearth_pg_params_init(&params, query->scope->arena);
-    hearth_pg_param_i32_array(&params, query->service_ids, query->n_services);
 
     PGresult *result = NULL;
     query->is_stale = false;
-    enum hearth_status status =
-        hearth_pg_exec(pg, query->sql.p, &params, query->scope->cancel, &result, ret_fault, err);
+    enum hearth_status status = hearth_pg_exec(pg, query->sql.p, &query->params,
+                                               query->scope->cancel, &result, ret_fault, err);
     if (query->part != NULL && status != HEARTH_OK) {
         query->is_stale = *ret_fault == HEARTH_PG_FAULT_MISSING_TABLE;
     } else if (query->part != NULL && !has_shards(query->part, result)) {
@@ -173,10 +171,10 @@ static enum hearth_status read_states_on(void *context, struct hearth_pg *pg,
     return status;
 }
 
-/* Read the states of some services: of the shards of a part, or from the data tables (NULL). */
-static enum hearth_status read_states(struct state_query *query,
-                                      const struct hearth_node_part *part, bool *ret_done,
-                                      struct hearth_err *err)
+/* Make the statement: for the shards of a part, or for the data tables (NULL). */
+static enum hearth_status make_state_statement(struct state_query *query,
+                                               const struct hearth_node_part *part,
+                                               struct hearth_err *err)
 {
     query->part = part;
     hearth_buf_reset(&query->sql);
@@ -185,42 +183,111 @@ static enum hearth_status read_states(struct state_query *query,
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the text of a query");
     }
 
+    hearth_pg_params_init(&query->params, query->scope->arena);
+    hearth_pg_param_i32_array(&query->params, query->service_ids, query->n_services);
+
+    return HEARTH_OK;
+}
+
+/* Read the states from the data tables. */
+static enum hearth_status read_states(struct state_query *query, struct hearth_err *err)
+{
+    HEARTH_TRY(make_state_statement(query, NULL, err));
+
     const struct hearth_store_reader reader = {query->scope, query->service_ids, query->n_services,
                                                read_states_on, query};
-    if (part != NULL) {
-        return hearth_node_part_read(&reader, part, &query->is_stale, ret_done, err);
-    }
 
-    *ret_done = true;
     return hearth_store_read_with_pg(&reader, err);
 }
 
-/* Read node by node where the tables are distributed, otherwise all services together. */
-static enum hearth_status read_state_parts(struct state_query *query, struct hearth_err *err)
+/* Prepare the read of a part on its node, if it has shards. */
+static enum hearth_status prepare_states(const struct state_query *all,
+                                         const struct hearth_node_part *part,
+                                         struct state_query *query, struct hearth_node_turn *turn,
+                                         struct hearth_err *err)
 {
-    struct hearth_node_part *parts = NULL;
-    size_t n_parts = 0;
-    bool is_done = false;
-
-    HEARTH_TRY(hearth_node_parts(query->scope->store, query->service_ids, query->n_services,
-                                 query->scope->arena, &parts, &n_parts, err));
-    if (n_parts == 0) {
-        return read_states(query, NULL, &is_done, err);
+    *query = *all;
+    query->service_ids = part->services;
+    query->n_services = part->n_services;
+    hearth_buf_init(&query->sql, 0);
+    *turn = (struct hearth_node_turn){
+        .part = part,
+        .reader = {query->scope, part->services, part->n_services, read_states_on, query}};
+    if (part->n_shards == 0) {
+        return HEARTH_OK;
     }
 
-    for (size_t i = 0; i < n_parts; i++) {
-        query->service_ids = parts[i].services;
-        query->n_services = parts[i].n_services;
-        is_done = false;
-        if (parts[i].n_shards > 0) {
-            HEARTH_TRY(read_states(query, &parts[i], &is_done, err));
-        }
-        if (!is_done) {
-            HEARTH_TRY(read_states(query, NULL, &is_done, err));
-        }
-    }
+    HEARTH_TRY(make_state_statement(query, part, err));
+    turn->statement = (struct hearth_node_statement){query->sql.p, &query->params, false};
 
     return HEARTH_OK;
+}
+
+static enum hearth_status read_states_of_shards(struct state_query *query,
+                                                struct hearth_node_turn *turn,
+                                                struct hearth_err *err)
+{
+    turn->statement.sql = NULL;
+
+    return hearth_node_part_read(turn, &query->is_stale, &query->is_done, err);
+}
+
+/* Let all nodes work at the same time, then read what none of them has read. */
+static enum hearth_status read_states_of_nodes(struct state_query *queries,
+                                               struct hearth_node_turn *turns, size_t n,
+                                               struct hearth_err *err)
+{
+    enum hearth_status status = HEARTH_OK;
+    struct hearth_node_turn *turn;
+
+    hearth_node_turns_begin(turns, n);
+    while (status == HEARTH_OK && (turn = hearth_node_turns_next(turns, n)) != NULL) {
+        status = read_states_of_shards(&queries[turn - turns], turn, err);
+    }
+    hearth_node_turns_end(turns, n);
+
+    for (size_t i = 0; i < n && status == HEARTH_OK; i++) {
+        if (!queries[i].is_done && turns[i].statement.sql != NULL) {
+            status = read_states_of_shards(&queries[i], &turns[i], err);
+        }
+        if (status == HEARTH_OK && !queries[i].is_done) {
+            status = read_states(&queries[i], err);
+        }
+    }
+
+    return status;
+}
+
+/* Read node by node where the tables are distributed, otherwise all services together. */
+static enum hearth_status read_state_parts(struct state_query *all, struct hearth_err *err)
+{
+    struct hearth_node_part *parts = NULL;
+    size_t n = 0, n_prepared = 0;
+
+    HEARTH_TRY(hearth_node_parts(all->scope->store, all->service_ids, all->n_services,
+                                 all->scope->arena, &parts, &n, err));
+    if (n == 0) {
+        return read_states(all, err);
+    }
+
+    struct state_query *queries = hearth_arena_calloc(all->scope->arena, n, sizeof queries[0]);
+    struct hearth_node_turn *turns = hearth_arena_calloc(all->scope->arena, n, sizeof turns[0]);
+    if (queries == NULL || turns == NULL) {
+        return HEARTH_FAIL_ARENA(err, all->scope->arena);
+    }
+
+    enum hearth_status status = HEARTH_OK;
+    while (n_prepared < n && status == HEARTH_OK) {
+        status =
+            prepare_states(all, &parts[n_prepared], &queries[n_prepared], &turns[n_prepared], err);
+        n_prepared++;
+    }
+    status = status == HEARTH_OK ? read_states_of_nodes(queries, turns, n, err) : status;
+    for (size_t i = 0; i < n_prepared; i++) {
+        hearth_buf_release(&queries[i].sql);
+    }
+
+    return status;
 }
 
 /* Make the states of services without a row. */
