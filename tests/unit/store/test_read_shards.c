@@ -34,6 +34,33 @@ static int64_t id_of(int shard, unsigned table)
     return 100 * (shard + 1) + table;
 }
 
+/*
+ * Make the views that stand for the tables of shards. calls: a function of node and kind (0: states
+ * and tombstones, 1: the rest) that each of them calls once; NULL: none.
+ */
+static void make_views(const char *calls)
+{
+    struct hearth_buf sql;
+    hearth_buf_init(&sql, 0);
+    for (int s = 0; s < N_SHARDS; s++) {
+        for (unsigned t = 0; t < HEARTH_N_SHARD_TABLES; t++) {
+            const char *name = hearth_shard_table(t);
+            hearth_buf_printf(&sql, "CREATE OR REPLACE VIEW hearth_data.%s_%lld AS SELECT r.* FROM",
+                              name, (long long)id_of(s, t));
+            if (calls != NULL) {
+                hearth_buf_printf(&sql, " (SELECT hearth_data.%s(%d, %d) OFFSET 0) c CROSS JOIN",
+                                  calls, s % N_GROUPS, t < HEARTH_N_SOURCES);
+            }
+            hearth_buf_printf(
+                &sql, " LATERAL (SELECT * FROM hearth_data.%s WHERE service_id <> %d%s) r;", name,
+                (int)g_fix.hits[MISSED].service_id, calls == NULL ? "" : " OFFSET 0");
+        }
+    }
+    hearth_buf_byte(&sql, '\0');
+    run(sql.p);
+    hearth_buf_release(&sql);
+}
+
 static void make_shards(void)
 {
     struct hearth_buf sql;
@@ -44,17 +71,11 @@ static void make_shards(void)
     for (int s = 0; s < N_SHARDS; s++) {
         hearth_buf_printf(&sql, "INSERT INTO pg_dist_placement VALUES (%lld, %d);",
                           (long long)id_of(s, HEARTH_SHARD_ROLL_STATE), s % N_GROUPS + 1);
-        for (unsigned t = 0; t < HEARTH_N_SHARD_TABLES; t++) {
-            hearth_buf_printf(&sql,
-                              "CREATE VIEW hearth_data.%s_%lld AS SELECT * FROM hearth_data.%s"
-                              " WHERE service_id <> %d;",
-                              hearth_shard_table(t), (long long)id_of(s, t), hearth_shard_table(t),
-                              (int)g_fix.hits[MISSED].service_id);
-        }
     }
     hearth_buf_byte(&sql, '\0');
     run(sql.p);
     hearth_buf_release(&sql);
+    make_views(NULL);
 }
 
 /* Make a map, which is not suspected. */
@@ -132,16 +153,22 @@ static enum hearth_status sum_total(void *context, const struct hearth_read_tota
     return HEARTH_OK;
 }
 
+/* Read the state, and plan to read all profiles. */
+static void make_plan(struct hand_plan *hand)
+{
+    hand->legs[0] =
+        (struct hearth_read_leg){HEARTH_SOURCE_PROFILE, T0, T0 + HOUR, g_fix.hits, N_SERVICES};
+    hand->legs[1] =
+        (struct hearth_read_leg){HEARTH_SOURCE_LATE, T0, T0 + HOUR, g_fix.hits, N_SERVICES};
+    (void)finish_plan(g_fix.store, hand, 2);
+}
+
 /* The sum of all profiles: 1 + 2 + .. `between` runs after the state was read. */
 static int64_t sum_with(const char *between)
 {
     struct hand_plan hand;
     int64_t n = 0;
-    hand.legs[0] =
-        (struct hearth_read_leg){HEARTH_SOURCE_PROFILE, T0, T0 + HOUR, g_fix.hits, N_SERVICES};
-    hand.legs[1] =
-        (struct hearth_read_leg){HEARTH_SOURCE_LATE, T0, T0 + HOUR, g_fix.hits, N_SERVICES};
-    (void)finish_plan(g_fix.store, &hand, 2);
+    make_plan(&hand);
     if (between != NULL) {
         run(between);
     }
@@ -206,6 +233,90 @@ static void rows_of_tables_that_are_gone_come_from_the_data_tables(void **state)
                      ALL);
 }
 
+/* Let tables of shards call a function, which `sql` makes. */
+static void call_function(const char *sql, const char *name)
+{
+    run("UPDATE pg_dist_placement SET groupid = (shardid / 100 - 1) % 2 + 1");
+    run(sql);
+    make_views(name);
+    map_services(HEARTH_N_SHARD_TABLES);
+}
+
+/* Read all totals until a deadline. */
+static enum hearth_status read_all(int64_t timeout_ns, int64_t *ret_sum, struct hearth_err *err)
+{
+    struct hand_plan hand;
+    struct hearth_cancel cancel;
+    struct hearth_scope scope = *STORE_SCOPE(g_fix.store, TENANT, NULL);
+
+    make_plan(&hand);
+    hearth_cancel_init(&cancel, hearth_clock_mono_ns() + timeout_ns);
+    scope.cancel = &cancel;
+    *ret_sum = 0;
+    enum hearth_status status =
+        hearth_store_read_totals(&scope, &hand.plan, sum_total, ret_sum, err);
+    hearth_arena_release(&hand.arena);
+
+    return status;
+}
+
+static void await_end_of_statements(void)
+{
+    run("DO $$ BEGIN FOR i IN 1 .. 1000 LOOP PERFORM pg_stat_clear_snapshot();"
+        "IF NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND pid <>"
+        " pg_backend_pid()) THEN RETURN; END IF;"
+        "PERFORM pg_sleep(0.01); END LOOP; RAISE EXCEPTION 'a statement runs on'; END $$");
+}
+
+static void nodes_run_their_statements_at_the_same_time(void **state)
+{
+    (void)state;
+
+    /* Each of two nodes waits for the other one, in the statements of states and of rows. */
+    call_function(
+        "CREATE FUNCTION hearth_data.meet(node int, kind int) RETURNS bool LANGUAGE plpgsql AS $$"
+        "BEGIN PERFORM pg_advisory_lock_shared(kind, node);"
+        "FOR i IN 1 .. 1000 LOOP"
+        " IF EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = kind::oid AND"
+        " objid = (1 - node)::oid AND objsubid = 2) THEN RETURN true; END IF;"
+        " PERFORM pg_sleep(0.01);"
+        "END LOOP; RAISE EXCEPTION 'node % was alone', node; END $$",
+        "meet");
+    int64_t sum_of_all;
+    assert_ok(read_all(60 * HEARTH_NS_PER_SEC, &sum_of_all, &err));
+    assert_int_equal(sum_of_all, ALL - (MISSED + 1));
+}
+
+static void a_read_that_fails_on_one_node_ends_on_the_others(void **state)
+{
+    (void)state;
+    call_function(
+        "CREATE FUNCTION hearth_data.fail(node int, kind int) RETURNS bool LANGUAGE plpgsql AS $$"
+        "BEGIN IF kind = 1 AND node = 0 THEN PERFORM pg_sleep(0.3); RAISE EXCEPTION 'damaged';"
+        " ELSIF kind = 1 THEN PERFORM pg_sleep(600); END IF; RETURN true; END $$",
+        "fail");
+    struct hearth_err err = HEARTH_ERR_INIT;
+    int64_t sum_of_all, began_ns = hearth_clock_mono_ns();
+    assert_int_equal(read_all(300 * HEARTH_NS_PER_SEC, &sum_of_all, &err), HEARTH_INTERNAL);
+    assert_non_null(strstr(err.msg, "damaged"));
+    assert_true(hearth_clock_mono_ns() - began_ns < 60 * HEARTH_NS_PER_SEC);
+    await_end_of_statements();
+}
+
+static void a_deadline_ends_the_statements_of_all_nodes(void **state)
+{
+    (void)state;
+    call_function(
+        "CREATE FUNCTION hearth_data.wait(node int, kind int) RETURNS bool LANGUAGE plpgsql AS $$"
+        "BEGIN IF kind = 1 THEN PERFORM pg_sleep(600); END IF; RETURN true; END $$",
+        "wait");
+    struct hearth_err err = HEARTH_ERR_INIT;
+    int64_t sum_of_all;
+    assert_int_equal(read_all(2 * HEARTH_NS_PER_SEC, &sum_of_all, &err), HEARTH_DEADLINE_EXCEEDED);
+    await_end_of_statements();
+    make_views(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +324,9 @@ int main(void)
         cmocka_unit_test(services_of_several_nodes_are_read_from_the_tables_of_their_shards),
         cmocka_unit_test(the_old_tables_of_a_shard_that_has_moved_are_not_read),
         cmocka_unit_test(a_shard_that_moves_between_state_and_rows_is_noticed),
+        cmocka_unit_test(nodes_run_their_statements_at_the_same_time),
+        cmocka_unit_test(a_read_that_fails_on_one_node_ends_on_the_others),
+        cmocka_unit_test(a_deadline_ends_the_statements_of_all_nodes),
         cmocka_unit_test(rows_of_tables_that_are_gone_come_from_the_data_tables),
     };
     return cmocka_run_group_tests(tests, make_fixture, drop_fixture);
