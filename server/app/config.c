@@ -353,6 +353,8 @@ static void check_options(struct hearth_config *config)
     require(config, config->front.memory_quota_bytes >= MIN_GRPC_QUOTA,
             "grpc-memory-quota must be at least 256m");
     require(config, config->max_spool_bytes >= 1 << 20, "max-spool-bytes must be at least 1m");
+    require(config, store->partition_days_ahead >= 1 && store->partition_days_ahead <= 30,
+            "partition-days-ahead must be 1 to 30");
 }
 
 /* Copy the values whose members have other types in the options of other layers. */

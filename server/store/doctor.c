@@ -297,45 +297,59 @@ static enum hearth_status check_schema(struct hearth_doctor *doctor, struct hear
 
 /* ---- tables ---- */
 
-/* Return in *ret_missing the last missing leaf of today and tomorrow, or NULL. */
-static enum hearth_status find_missing_leaf(struct hearth_doctor *doctor, const char **ret_missing,
-                                            struct hearth_err *err)
+#define MAX_DAYS_AHEAD 30 /* of partition-days-ahead */
+
+/*
+ * Return in *ret_ready the number of days, from today on, whose leaves exist; *ret_missing: the
+ * first leaf that does not.
+ */
+static enum hearth_status count_ready_days(struct hearth_doctor *doctor, int32_t *ret_ready,
+                                           char ret_missing[64], struct hearth_err *err)
 {
     static const char *const parents[] = {"profile", "dict_chunk", "series_hour"};
-    int32_t today = hearth_day_of(hearth_clock_wall_ns());
-    const char *missing = NULL;
+    int32_t today = hearth_day_of(hearth_clock_wall_ns()), n_days = 0;
+    bool is_there = true;
 
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(parents) * 2; i++) {
-        char leaf[64], sql[160];
-        hearth_partition_name(parents[i / 2], today + (int32_t)(i % 2), leaf);
-        (void)snprintf(sql, sizeof sql,
-                       "SELECT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass('%s'))",
-                       leaf);
+    while (is_there && n_days <= MAX_DAYS_AHEAD) {
+        for (size_t i = 0; i < HEARTH_ARRAY_LEN(parents) && is_there; i++) {
+            char sql[160];
+            hearth_partition_name(parents[i], today + n_days, ret_missing);
+            (void)snprintf(
+                sql, sizeof sql,
+                "SELECT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass('%s'))",
+                ret_missing);
 
-        PGresult *result = NULL;
-        HEARTH_TRY(run_check_query(doctor, sql, &result, err));
-        if (!is_true(result, 0)) {
-            missing = hearth_arena_printf(doctor->arena, "%s is missing", leaf);
+            PGresult *result = NULL;
+            HEARTH_TRY(run_check_query(doctor, sql, &result, err));
+            is_there = is_true(result, 0);
+            PQclear(result);
         }
-
-        PQclear(result);
+        n_days += is_there;
     }
 
-    *ret_missing = missing;
+    *ret_ready = n_days;
 
     return HEARTH_OK;
 }
 
+/* Whole days are counted: the rest of today is less than one. */
 static enum hearth_status check_leaves(struct hearth_doctor *doctor, struct hearth_err *err)
 {
-    const char *missing = NULL;
+    char missing[64];
+    int32_t n_days = 0;
 
-    HEARTH_TRY(find_missing_leaf(doctor, &missing, err));
+    HEARTH_TRY(count_ready_days(doctor, &n_days, missing, err));
+    bool is_ready = n_days >= 2;
     hearth_doctor_report(
-        doctor, "partitions", missing == NULL ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE,
-        missing == NULL ? "those of today and tomorrow exist" : missing,
-        "hearthd creates them ahead of time, every 30 s; if it stays missing, the log says "
-        "why");
+        doctor, "partitions", is_ready ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE,
+        is_ready ? hearth_arena_printf(doctor->arena, "those of today and %d more days exist",
+                                       (int)n_days - 1)
+                 : hearth_arena_printf(doctor->arena,
+                                       "less than one whole day is ready: %s is"
+                                       " missing",
+                                       missing),
+        "hearthd creates them partition-days-ahead days ahead, every 30 s; if they stay missing, "
+        "the log says why");
 
     return HEARTH_OK;
 }

@@ -5,8 +5,8 @@
  * Most of it begins 15 s after the start (hearth_housekeeping_begin).
  *
  * Every 5 s: the size of the tables and the free space (disk.c); the settings of tenants.
- * Every 30 s: the database's clock; leaves of today and tomorrow; the label indexes, without the
- * hours that retention has dropped.
+ * Every 30 s: the database's clock; leaves of today and of some days ahead; the label indexes,
+ * without the hours that retention has dropped.
  * Every minute:
  *   - writer.seen_at of this server
  *   - ingest_batch rows of this server that no committer will read again (below its oldest
@@ -33,6 +33,7 @@
 
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
+#include "hearth/base/metrics.h"
 
 #include "access/access_expire.h"
 #include "catalog/catalog.h"
@@ -190,22 +191,32 @@ static enum hearth_status trim_indexes(struct hearth_store *store, struct hearth
 
 /* ---- kinds of work ---- */
 
-enum hearth_status hearth_housekeeping_make_leaves(struct hearth_store *store, struct hearth_pg *pg,
-                                                   struct hearth_err *err)
+static void log_missing_leaves(int32_t days_ahead, const struct hearth_err *err)
 {
-    int32_t today = hearth_day_of(hearth_clock_wall_ns());
-    enum hearth_status status = hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today, err);
-    bool is_today = status != HEARTH_OK;
+    char day[12];
+    (void)snprintf(day, sizeof day, "%d", (int)days_ahead);
 
-    if (status == HEARTH_OK) {
-        status = hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today + 1, err);
+    HEARTH_LOG(days_ahead == 0 ? HEARTH_LOG_ERROR : HEARTH_LOG_WARN, "store",
+               days_ahead == 0   ? "today's partitions were not made: its profiles cannot be stored"
+               : days_ahead == 1 ? "tomorrow's partitions were not made; this is tried again"
+                                 : "partitions of a later day were not made; this is tried again",
+               "days_ahead", day, "reason", err->msg, NULL);
+}
+
+enum hearth_status hearth_housekeeping_make_leaves(struct hearth_store *store, struct hearth_pg *pg,
+                                                   int64_t n_days, struct hearth_err *err)
+{
+    int32_t today = hearth_day_of(hearth_clock_wall_ns()), ahead = 0;
+    enum hearth_status status = HEARTH_OK;
+
+    while (status == HEARTH_OK && ahead <= n_days) {
+        status = hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today + ahead, err);
+        ahead += status == HEARTH_OK;
     }
 
+    hearth_metric_set(HEARTH_M_PARTITION_DAYS, ahead > 0 ? ahead - 1 : 0);
     if (status != HEARTH_OK && !atomic_load(&store->closing)) {
-        HEARTH_LOG(is_today ? HEARTH_LOG_ERROR : HEARTH_LOG_WARN, "store",
-                   is_today ? "today's partitions were not made: its profiles cannot be stored"
-                            : "tomorrow's partitions were not made; this is tried again",
-                   "reason", err->msg, NULL);
+        log_missing_leaves(ahead, err);
     }
 
     return status;
@@ -215,7 +226,8 @@ static enum hearth_status look_ahead(struct hearth_store *store, struct hearth_p
                                      struct hearth_err *err)
 {
     HEARTH_TRY(hearth_clocks_compare(store, pg, err));
-    HEARTH_TRY(hearth_housekeeping_make_leaves(store, pg, err));
+    HEARTH_TRY(hearth_housekeeping_make_leaves(
+        store, pg, hearth_store_live(store)->partition_days_ahead, err));
 
     /* Also without queries: the limit of series needs the indexes, and the first query is quick. */
     HEARTH_TRY(hearth_catalog_refresh(store->catalog, NULL, err));

@@ -24,11 +24,12 @@ struct hearth_housekeeping {
 void hearth_housekeeping_begin(struct hearth_store *store, struct hearth_housekeeping *ret_times);
 
 /*
- * Make the leaves of today and tomorrow that are missing. A failure is logged; it is tried again
- * each 30 s.
+ * Make the leaves that are missing, of today and n_days after it, in their order up to the first
+ * failure, which is logged; it is tried again each 30 s.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_housekeeping_make_leaves(struct hearth_store *store,
                                                                      struct hearth_pg *pg,
+                                                                     int64_t n_days,
                                                                      struct hearth_err *err);
 
 /*

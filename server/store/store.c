@@ -73,6 +73,7 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .statement_timeout_ms = 60000,
         .read_wait_ns = 500 * HEARTH_NS_PER_MS,
         .node_connections = true,
+        .partition_days_ahead = 3,
         .max_span_queue_bytes = (size_t)32 << 20,
 
         /* background work */
@@ -219,7 +220,7 @@ static enum hearth_status find_nodes(struct hearth_store *store, struct hearth_p
 static enum hearth_status make_first_leaves(struct hearth_store *store, struct hearth_pg *pg,
                                             struct hearth_err *err)
 {
-    enum hearth_status status = hearth_housekeeping_make_leaves(store, pg, err);
+    enum hearth_status status = hearth_housekeeping_make_leaves(store, pg, 1, err);
     if (status != HEARTH_UNAVAILABLE || !hearth_store_has_lost_nodes(store)) {
         return status;
     }

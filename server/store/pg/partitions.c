@@ -6,8 +6,8 @@
  * transaction under an advisory lock: so only one server creates it, and the same text runs on
  * Citus. Existing leaves stay as they are; an existing leaf that is not attached is attached. Known
  * leaves are kept in memory, because committers and the catalogue call hearth_partitions_ensure for
- * each batch. Callers name the tables that they write to: today and tomorrow have all leaves, an
- * older day only the leaves that some batch needed.
+ * each batch. Callers name the tables that they write to: today and the days ahead have all leaves,
+ * an older day only the leaves that some batch needed.
  */
 #include "pg/partitions.h"
 

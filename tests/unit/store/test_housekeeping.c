@@ -1,6 +1,9 @@
 /* What housekeeping trims, and what it must leave. */
+#include "hearth/base/metrics.h"
+
 #include "commit/committers.h"
 #include "housekeeping.h"
+#include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/store_state.h"
 #include "store_fixture.h"
@@ -49,6 +52,67 @@ static void measures_the_tables_at_once_where_their_size_is_limited(void **state
 
     hearth_housekeeping_begin(store, &times);
     assert_int_equal(store->disk.next_sizes_mono_ns, 0);
+    close_store(store);
+}
+
+/* The number of leaves of `profile` after today. */
+static void expect_days_ahead(const char *url, int n)
+{
+    char sql[256];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT (count(*) = %d)::int FROM pg_inherits WHERE inhparent ="
+                   " 'hearth_data.profile'::regclass AND inhrelid::regclass::text >"
+                   " to_char(now() AT TIME ZONE 'UTC', '\"hearth_data.profile_\"YYYYMMDD')",
+                   n);
+    PGconn *conn = pg_cluster_connect(url);
+    PGresult *result = PQexec(conn, sql);
+    assert_string_equal(PQgetvalue(result, 0, 0), "1");
+    PQclear(result);
+    PQfinish(conn);
+}
+
+static void partitions_are_made_as_many_days_ahead_as_the_option_says(void **state)
+{
+    (void)state;
+    char url[256];
+    struct hearth_store *store = open_fresh(url, NULL);
+    expect_days_ahead(url, 1); /* a start makes those that it needs */
+    keep_house(store, url);
+    expect_days_ahead(url, 3);
+    assert_int_equal(hearth_metric_value(HEARTH_M_PARTITION_DAYS), 3);
+
+    struct hearth_store_options options = *hearth_store_live(store);
+    options.partition_days_ahead = 5;
+    hearth_store_set_options(store, &options);
+    keep_house(store, url);
+    expect_days_ahead(url, 5);
+    assert_int_equal(hearth_metric_value(HEARTH_M_PARTITION_DAYS), 5);
+    close_store(store);
+}
+
+static void a_day_whose_partitions_cannot_be_made_is_counted_as_missing(void **state)
+{
+    (void)state;
+    char url[256], sql[256];
+    struct hearth_store *store = open_fresh(url, NULL);
+    struct hearth_pg pg = {.url = test_secret(url)};
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    /* A table without the columns of a leaf has the name of the leaf of the day after tomorrow. */
+    char leaf[64];
+    int32_t today = hearth_day_of(hearth_clock_wall_ns());
+    hearth_partition_name("profile", today + 2, leaf);
+    (void)snprintf(sql, sizeof sql, "CREATE TABLE %s (a int)", leaf);
+    pg_cluster_run(url, sql);
+    assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
+    assert_int_equal(hearth_housekeeping_make_leaves(store, &pg, 3, &err), HEARTH_INTERNAL);
+    assert_int_equal(hearth_metric_value(HEARTH_M_PARTITION_DAYS), 1);
+
+    (void)snprintf(sql, sizeof sql, "DROP TABLE %s", leaf);
+    pg_cluster_run(url, sql);
+    assert_ok(hearth_housekeeping_make_leaves(store, &pg, 3, &err));
+    assert_int_equal(hearth_metric_value(HEARTH_M_PARTITION_DAYS), 3);
+    hearth_pg_close(&pg);
     close_store(store);
 }
 
@@ -133,6 +197,8 @@ static void a_server_that_lives_is_seen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(partitions_are_made_as_many_days_ahead_as_the_option_says),
+        cmocka_unit_test(a_day_whose_partitions_cannot_be_made_is_counted_as_missing),
         cmocka_unit_test(keeps_a_start_quiet_except_for_the_free_space_and_the_settings),
         cmocka_unit_test(measures_the_tables_at_once_where_their_size_is_limited),
         cmocka_unit_test(trims_settled_batches_and_those_of_the_dead),
