@@ -9,8 +9,8 @@
  * without the hours that retention has dropped.
  * Every minute:
  *   - writer.seen_at of this server
- *   - ingest_batch rows of this server that no committer will read again (below its oldest
- *     unsettled batch)
+ *   - ingest_batch rows of this server that no committer will read again: all but those of batches
+ *     that are under way
  *   - ingest_batch rows of servers that were not seen for a day: a server gives up a batch after 12
  *     hours (committer.c), so these rows are not read again
  *   - push_id rows older than an hour, in slices of their time: so no transaction is long, and each
@@ -34,6 +34,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
+#include "hearth/store/lost_nodes.h"
 
 #include "access/access_expire.h"
 #include "catalog/catalog.h"
@@ -126,28 +127,52 @@ static enum hearth_status trim_ended_batches(const struct hearth_store *store, s
                           &params, NULL, NULL, NULL, err);
 }
 
+/* Delete the settled batches of this server, also while another one waits for its node. */
+static enum hearth_status trim_own_batches(const struct hearth_store *store, struct hearth_pg *pg,
+                                           struct hearth_arena *arena, struct hearth_err *err)
+{
+    int64_t *unsettled = NULL, next = 0;
+    size_t n = 0;
+    struct hearth_pg_params params;
+
+    HEARTH_TRY(
+        hearth_committers_list_unsettled(store->committers, arena, &unsettled, &n, &next, err));
+    hearth_pg_params_init(&params, arena);
+    hearth_pg_param_i32(&params, store->batch_writer_id);
+    hearth_pg_param_i64(&params, next);
+    hearth_pg_param_i64_array(&params, unsettled, n);
+
+    return hearth_pg_exec(pg,
+                          "DELETE FROM hearth_data.ingest_batch WHERE writer_id = $1 AND"
+                          " seq < $2 AND seq <> ALL ($3)",
+                          &params, NULL, NULL, NULL, err);
+}
+
 static enum hearth_status trim_batches(struct hearth_store *store, struct hearth_pg *pg,
                                        struct hearth_err *err)
 {
     assert(store->batch_writer_id != 0 && store->committers != NULL);
 
-    /* $1: this server, $2: its oldest unsettled batch. */
-    int64_t below = hearth_committers_settled_below(store->committers);
-    const int64_t numbers[] = {store->batch_writer_id, below};
-
-    /* This server. */
-    HEARTH_TRY(run_with_numbers(
-        pg, "UPDATE hearth_data.writer SET seen_at = now() WHERE writer_id = $1", numbers, 1, err));
-    HEARTH_TRY(run_with_numbers(
-        pg, "DELETE FROM hearth_data.ingest_batch WHERE writer_id = $1 AND seq < $2", numbers, 2,
-        err));
-
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    enum hearth_status status = trim_ended_batches(store, pg, &arena, err);
+    enum hearth_status status = trim_own_batches(store, pg, &arena, err);
+    if (status == HEARTH_OK) {
+        status = trim_ended_batches(store, pg, &arena, err);
+    }
     hearth_arena_release(&arena);
 
     return status;
+}
+
+/* Say that this server lives. */
+static enum hearth_status touch_writer(const struct hearth_store *store, struct hearth_pg *pg,
+                                       struct hearth_err *err)
+{
+    const int64_t writer_id = store->batch_writer_id;
+
+    return run_with_numbers(pg,
+                            "UPDATE hearth_data.writer SET seen_at = now() WHERE writer_id = $1",
+                            &writer_id, 1, err);
 }
 
 static enum hearth_status trim_push_ids(struct hearth_pg *pg, struct hearth_err *err)
@@ -255,8 +280,13 @@ static int64_t find_upload_pause(const struct hearth_store *store)
 static enum hearth_status trim_tables(struct hearth_store *store, struct hearth_pg *pg,
                                       struct hearth_err *err)
 {
-    HEARTH_TRY(trim_batches(store, pg, err));
-    HEARTH_TRY(trim_push_ids(pg, err));
+    HEARTH_TRY(touch_writer(store, pg, err));
+
+    /* While a node is lost, Citus deletes nothing from distributed tables; other tables go on. */
+    if (!hearth_store_has_lost_nodes(store)) {
+        HEARTH_TRY(trim_batches(store, pg, err));
+        HEARTH_TRY(trim_push_ids(pg, err));
+    }
     HEARTH_TRY(hearth_snapshots_expire(pg, hearth_store_live(store)->retain_tasks_ns, err));
     HEARTH_TRY(hearth_tasks_expire(pg, hearth_store_live(store)->retain_tasks_ns, err));
     HEARTH_TRY(hearth_monitors_trim(store, pg, err));

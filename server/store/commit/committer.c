@@ -477,13 +477,23 @@ void hearth_committers_stop(struct hearth_committers *all, int64_t deadline_mono
     hearth_mem_free(all);
 }
 
-int64_t hearth_committers_settled_below(struct hearth_committers *all)
+enum hearth_status hearth_committers_list_unsettled(struct hearth_committers *all,
+                                                    struct hearth_arena *arena, int64_t **ret,
+                                                    size_t *ret_n, int64_t *ret_next,
+                                                    struct hearth_err *err)
 {
     hearth_mutex_lock(&all->lock);
-    int64_t below = all->next_seq;
-    for (unsigned i = 0; i < all->n; i++) {
-        below = all->committers[i]->seq < below ? all->committers[i]->seq : below;
+    int64_t *seqs = hearth_arena_array(arena, all->n, sizeof seqs[0]);
+    size_t n = 0;
+    for (unsigned i = 0; seqs != NULL && i < all->n; i++) {
+        if (all->committers[i]->seq != INT64_MAX) {
+            seqs[n++] = all->committers[i]->seq;
+        }
     }
+    *ret_next = all->next_seq;
     hearth_mutex_unlock(&all->lock);
-    return below;
+    *ret = seqs;
+    *ret_n = n;
+
+    return seqs != NULL ? HEARTH_OK : HEARTH_FAIL_ARENA(err, arena);
 }

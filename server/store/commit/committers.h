@@ -12,8 +12,15 @@
 struct hearth_committers;
 struct hearth_nodes;
 
-/* No batch with a lower seq will be sent again. */
-int64_t hearth_committers_settled_below(struct hearth_committers *all);
+/*
+ * List the seqs of the batches that are under way, in the arena. No other batch with a seq below
+ * *ret_next will be sent again. NO_MEMORY.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_committers_list_unsettled(struct hearth_committers *all,
+                                                                      struct hearth_arena *arena,
+                                                                      int64_t **ret, size_t *ret_n,
+                                                                      int64_t *ret_next,
+                                                                      struct hearth_err *err);
 HEARTH_MUST_CHECK enum hearth_status
 hearth_committers_start(struct hearth_store *store, struct hearth_committers **ret_committers,
                         struct hearth_err *err);

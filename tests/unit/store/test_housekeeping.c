@@ -116,11 +116,88 @@ static void a_day_whose_partitions_cannot_be_made_is_counted_as_missing(void **s
     close_store(store);
 }
 
-static struct store_push *push_one(struct hearth_store *store, int64_t ts_ns)
+static struct store_push *submit_one(struct hearth_store *store, const char *service, int64_t ts_ns)
 {
-    struct store_push *push = make_push(store, "api", ts_ns, 10, 0);
+    struct store_push *push = make_push(store, service, ts_ns, 10, 0);
     store_push_submit(push);
     return push;
+}
+
+static struct store_push *push_one(struct hearth_store *store, int64_t ts_ns)
+{
+    return submit_one(store, "api", ts_ns);
+}
+
+/* The number of batches under way; *ret_seq: that of one of them, if there is any. */
+static size_t count_unsettled(struct hearth_store *store, int64_t *ret_seq)
+{
+    struct hearth_arena arena;
+    int64_t *seqs, next;
+    size_t n;
+
+    hearth_arena_init(&arena, 0);
+    assert_ok(hearth_committers_list_unsettled(store->committers, &arena, &seqs, &n, &next, &err));
+    for (size_t i = 0; i < n; i++) {
+        assert_true(seqs[i] < next);
+        *ret_seq = seqs[i];
+    }
+    hearth_arena_release(&arena);
+
+    return n;
+}
+
+static void await_settled(struct hearth_store *store, size_t n_unsettled)
+{
+    int64_t until_ns = hearth_clock_mono_ns() + STORE_PATIENCE_NS, seq;
+    while (count_unsettled(store, &seq) != n_unsettled && hearth_clock_mono_ns() < until_ns) {
+        (void)usleep(1000);
+    }
+    assert_int_equal(count_unsettled(store, &seq), n_unsettled);
+}
+
+static void settled_batches_are_trimmed_while_another_one_waits(void **state)
+{
+    (void)state;
+    char url[256], leaf[64], sql[160];
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.n_committers = 2;
+    struct hearth_store *store = open_fresh(url, &options);
+    int64_t now_ns = hearth_clock_wall_ns(), before_ns = now_ns - HEARTH_NS_PER_DAY;
+
+    /* Two services, each with a committer of its own. */
+    end_push(submit_one(store, "one", before_ns));
+    end_push(submit_one(store, "two", now_ns));
+    await_settled(store, 0);
+
+    /* A batch of yesterday waits for a lock; one of today, of the other service, does not. */
+    PGconn *blocker = pg_cluster_connect(url);
+    hearth_partition_name("profile", hearth_day_of(before_ns), leaf);
+    (void)snprintf(sql, sizeof sql, "BEGIN; LOCK %s IN EXCLUSIVE MODE", leaf);
+    PQclear(PQexec(blocker, sql));
+    struct store_push *waiting = submit_one(store, "one", before_ns + 1);
+    wait_until_commit_blocked(url);
+    end_push(submit_one(store, "two", now_ns + 1));
+    await_settled(store, 1);
+
+    /* Its row is needed: an attempt before, whose answer was lost, may have been committed. */
+    int64_t seq = 0;
+    assert_int_equal(count_unsettled(store, &seq), 1);
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO hearth_data.ingest_batch SELECT 77, max(writer_id), %lld FROM"
+                   " hearth_data.writer",
+                   (long long)seq);
+    pg_cluster_run(url, sql);
+    assert_true(pg_cluster_int(url, "SELECT max(seq) FROM hearth_data.ingest_batch") > seq);
+    keep_house(store, url);
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.ingest_batch"), 1);
+    assert_int_equal(pg_cluster_int(url, "SELECT seq FROM hearth_data.ingest_batch"), seq);
+
+    PQclear(PQexec(blocker, "ROLLBACK"));
+    PQfinish(blocker);
+    end_push(waiting);
+    await_settled(store, 0);
+    close_store(store);
 }
 
 static void trims_settled_batches_and_those_of_the_dead(void **state)
@@ -141,16 +218,14 @@ static void trims_settled_batches_and_those_of_the_dead(void **state)
     PQclear(PQexec(blocker, "BEGIN; LOCK hearth_data.profile IN EXCLUSIVE MODE"));
     push = push_one(store, hearth_clock_wall_ns());
     wait_until_commit_blocked(url);
-    assert_int_equal(hearth_committers_settled_below(store->committers), 2);
+    int64_t seq = 0;
+    assert_int_equal(count_unsettled(store, &seq), 1);
+    assert_int_equal(seq, 2);
     PQclear(PQexec(blocker, "ROLLBACK"));
     PQfinish(blocker);
     assert_true(store_push_wait(push));
     store_push_free(push);
-    int64_t until_ns = hearth_clock_mono_ns() + STORE_PATIENCE_NS;
-    while (hearth_committers_settled_below(store->committers) != 3 &&
-           hearth_clock_mono_ns() < until_ns) {
-        (void)usleep(1000);
-    }
+    await_settled(store, 0);
     keep_house(store, url);
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.ingest_batch"), 1);
     assert_int_equal(pg_cluster_int(url,
@@ -201,6 +276,7 @@ int main(void)
         cmocka_unit_test(a_day_whose_partitions_cannot_be_made_is_counted_as_missing),
         cmocka_unit_test(keeps_a_start_quiet_except_for_the_free_space_and_the_settings),
         cmocka_unit_test(measures_the_tables_at_once_where_their_size_is_limited),
+        cmocka_unit_test(settled_batches_are_trimmed_while_another_one_waits),
         cmocka_unit_test(trims_settled_batches_and_those_of_the_dead),
         cmocka_unit_test(trims_push_ids_past_the_hour_in_slices),
         cmocka_unit_test(a_server_that_lives_is_seen),
