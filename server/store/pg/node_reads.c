@@ -84,28 +84,54 @@ enum hearth_status hearth_node_read_all(const struct hearth_store_reader *reader
                                        run_with_pg, &own, err);
 }
 
-struct hearth_pg *hearth_node_send_ahead(const struct hearth_store_reader *reader, unsigned node,
-                                         const struct hearth_node_statement *statement,
-                                         bool may_connect)
+enum hearth_status hearth_node_send_ahead(const struct hearth_store_reader *reader, unsigned node,
+                                          const struct hearth_node_statement *statement,
+                                          bool may_connect, struct hearth_pg **ret_pg,
+                                          struct hearth_err *err)
 {
     struct hearth_nodes *nodes = reader->scope->store->nodes;
+    *ret_pg = NULL;
     if (hearth_node_reader_is_lost(reader) || !hearth_node_is_reached(nodes, node)) {
-        return NULL;
+        return HEARTH_OK;
     }
 
     struct hearth_pool *pool = hearth_node_pool(nodes, node);
-    struct hearth_pg *pg = hearth_pool_take_free(pool, reader->scope->cancel, may_connect);
-    if (pg != NULL) {
-        pg->wall = NULL; /* as in hearth_node_read */
-        enum hearth_status status = hearth_pg_send_ahead(pg, statement->sql, statement->params,
-                                                         statement->is_streamed, NULL);
-        if (status != HEARTH_OK) {
-            hearth_pool_give(pool, pg);
-            pg = NULL;
-        }
+    const struct hearth_pg_doubt doubt = {hearth_node_reader_is_lost, reader};
+    struct hearth_pg *pg = NULL;
+    HEARTH_TRY(hearth_pool_take_free(pool, reader->scope->cancel, &doubt, may_connect, &pg, err));
+    if (pg == NULL) {
+        return HEARTH_OK;
     }
 
-    return pg;
+    /* Row-level security is off on distributed tables: no wall. */
+    pg->doubt = NULL;
+    pg->wall = NULL;
+    enum hearth_status status =
+        hearth_pg_send_ahead(pg, statement->sql, statement->params, statement->is_streamed, err);
+    if (status != HEARTH_OK) {
+        hearth_pool_give(pool, pg);
+        return status;
+    }
+    *ret_pg = pg;
+
+    return HEARTH_OK;
+}
+
+/* Take a connection for a read; it is not worth waiting for that of a node that is lost. */
+static enum hearth_status take_for_read(const struct hearth_store_reader *reader,
+                                        struct hearth_pool *pool, struct hearth_pg **ret_pg,
+                                        struct hearth_err *err)
+{
+    const struct hearth_pg_doubt doubt = {hearth_node_reader_is_lost, reader};
+    struct hearth_cancel *cancel = reader->scope->cancel;
+    HEARTH_TRY(hearth_pool_take_free(pool, cancel, &doubt, true, ret_pg, err));
+
+    if (*ret_pg == NULL) {
+        return hearth_pool_take(pool, cancel, ret_pg, err);
+    }
+    (*ret_pg)->doubt = NULL; /* run_reader has one of its own */
+
+    return HEARTH_OK;
 }
 
 enum hearth_status hearth_node_read(const struct hearth_store_reader *reader, unsigned node,
@@ -136,7 +162,7 @@ enum hearth_status hearth_node_read(const struct hearth_store_reader *reader, un
 
     /* Row-level security is off on distributed tables: no wall. */
     enum hearth_status status =
-        ahead != NULL ? HEARTH_OK : hearth_pool_take(pool, cancel, &pg, &failure);
+        ahead != NULL ? HEARTH_OK : take_for_read(reader, pool, &pg, &failure);
     if (status == HEARTH_OK) {
         pg->wall = NULL;
         fault = HEARTH_PG_FAULT_NONE;

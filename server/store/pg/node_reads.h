@@ -34,11 +34,12 @@ struct hearth_node_statement {
 /*
  * Take a connection to node 1 or above and send the statement ahead on it (pg.h), for
  * hearth_node_read. Does not wait for a connection that is taken, so that a read may hold one to
- * each node. NULL: there is none, it could not be opened, or the node is lost.
+ * each node. *ret_pg NULL: there is none, or the node is lost. UNAVAILABLE: it could not be opened.
  */
-struct hearth_pg *hearth_node_send_ahead(const struct hearth_store_reader *reader, unsigned node,
-                                         const struct hearth_node_statement *statement,
-                                         bool may_connect);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_node_send_ahead(const struct hearth_store_reader *reader, unsigned node,
+                       const struct hearth_node_statement *statement, bool may_connect,
+                       struct hearth_pg **ret_pg, struct hearth_err *err);
 /* Whether a service of the reader lies on a node that is lost. context: the reader. */
 bool hearth_node_reader_is_lost(const void *context);
 

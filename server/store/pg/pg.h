@@ -71,7 +71,7 @@ struct hearth_pg {
     /* Checked by each connect; if it is lost, the connection is not usable. NULL: not checked. */
     struct hearth_lineage *lineage;
     struct hearth_cancel *cancel; /* for statements without one of their own; may be NULL */
-    /* If it says so, statements are given up and fail with UNAVAILABLE. NULL: none. */
+    /* If it says so, statements and connecting are given up with UNAVAILABLE. NULL: none. */
     const struct hearth_pg_doubt *doubt;
     int64_t timeout_ms;    /* for statements without a deadline; 0: no limit */
     const char *ahead;     /* the text of a statement that was sent ahead; NULL: none */

@@ -148,6 +148,10 @@ static enum hearth_status run_connect(struct hearth_pg *pg, int64_t deadline_ns,
             return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the database did not answer in time");
         }
 
+        if (pg->doubt != NULL && pg->doubt->is_pointless(pg->doubt->context)) {
+            return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the node does not answer");
+        }
+
         HEARTH_TRY(hearth_cancel_check(pg->cancel, err));
         int fd = PQsocket(pg->conn);
         if (fd < 0 ||

@@ -168,8 +168,9 @@ static void equip_slot(struct hearth_pool *pool, struct slot *slot, struct heart
     hearth_pg_set_address(&slot->pg, atomic_load(&pool->address));
 }
 
-struct hearth_pg *hearth_pool_take_free(struct hearth_pool *pool, struct hearth_cancel *cancel,
-                                        bool may_connect)
+enum hearth_status hearth_pool_take_free(struct hearth_pool *pool, struct hearth_cancel *cancel,
+                                         const struct hearth_pg_doubt *doubt, bool may_connect,
+                                         struct hearth_pg **ret_pg, struct hearth_err *err)
 {
     hearth_mutex_lock(&pool->lock);
     struct slot *slot = find_free_slot(pool);
@@ -178,20 +179,23 @@ struct hearth_pg *hearth_pool_take_free(struct hearth_pool *pool, struct hearth_
         hearth_metric_add(HEARTH_M_PG_POOL_TAKEN, 1);
     }
     hearth_mutex_unlock(&pool->lock);
+    *ret_pg = NULL;
     if (slot == NULL) {
-        return NULL;
+        return HEARTH_OK;
     }
 
     equip_slot(pool, slot, cancel);
-    bool is_open =
-        hearth_pg_alive(&slot->pg) ||
-        (may_connect && hearth_pg_connect(&slot->pg, CONNECT_TIMEOUT_MS, NULL) == HEARTH_OK);
-    if (!is_open) {
+    slot->pg.doubt = doubt;
+    bool is_open = hearth_pg_alive(&slot->pg);
+    enum hearth_status status =
+        is_open || !may_connect ? HEARTH_OK : hearth_pg_connect(&slot->pg, CONNECT_TIMEOUT_MS, err);
+    if (is_open || (may_connect && status == HEARTH_OK)) {
+        *ret_pg = &slot->pg;
+    } else {
         hearth_pool_give(pool, &slot->pg);
-        return NULL;
     }
 
-    return &slot->pg;
+    return status;
 }
 
 enum hearth_status hearth_pool_take(struct hearth_pool *pool, struct hearth_cancel *cancel,
@@ -221,6 +225,7 @@ void hearth_pool_give(struct hearth_pool *pool, struct hearth_pg *pg)
     assert(slot >= pool->slots && slot < pool->slots + pool->n_slots);
 
     pg->cancel = NULL;
+    pg->doubt = NULL;
     pg->wall = NULL;
     if (!hearth_pg_usable(pg)) { /* broken, or in a transaction */
         hearth_pg_close(pg);

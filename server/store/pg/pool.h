@@ -46,11 +46,14 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pool_take(struct hearth_pool *pool,
                                                       struct hearth_pg **ret_pg,
                                                       struct hearth_err *err);
 /*
- * The same without waiting for a connection that is taken; NULL: none is free, or it could not be
- * opened. may_connect: false to return only a connection that is open.
+ * The same without waiting for a connection that is taken: *ret_pg NULL if none is free, or if none
+ * of the free ones is open and may_connect is false. UNAVAILABLE: it could not be opened, or it was
+ * pointless (struct hearth_pg; doubt may be NULL, and is kept until the connection is given back).
  */
-struct hearth_pg *hearth_pool_take_free(struct hearth_pool *pool, struct hearth_cancel *cancel,
-                                        bool may_connect);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_pool_take_free(struct hearth_pool *pool, struct hearth_cancel *cancel,
+                      const struct hearth_pg_doubt *doubt, bool may_connect,
+                      struct hearth_pg **ret_pg, struct hearth_err *err);
 /* Give a connection back. A broken connection, or one in a transaction, is closed. */
 void hearth_pool_give(struct hearth_pool *pool, struct hearth_pg *pg);
 

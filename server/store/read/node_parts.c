@@ -130,8 +130,9 @@ void hearth_node_turns_begin(struct hearth_node_turn *turns, size_t n)
         for (size_t i = 0; i < n; i++) {
             struct hearth_node_turn *turn = &turns[i];
             if (turn->statement.sql != NULL && turn->ahead == NULL) {
-                turn->ahead = hearth_node_send_ahead(&turn->reader, turn->part->node,
-                                                     &turn->statement, may_connect == 1);
+                turn->is_unreached =
+                    hearth_node_send_ahead(&turn->reader, turn->part->node, &turn->statement,
+                                           may_connect == 1, &turn->ahead, NULL) != HEARTH_OK;
             }
         }
     }
@@ -233,8 +234,9 @@ enum hearth_status hearth_node_part_read(struct hearth_node_turn *turn, const bo
 
     turn->ahead = NULL;
     enum hearth_status status =
-        hearth_node_read(reader, turn->part->node, ahead, ret_done, &failure);
-    if (*is_stale) {
+        turn->is_unreached ? HEARTH_UNAVAILABLE
+                           : hearth_node_read(reader, turn->part->node, ahead, ret_done, &failure);
+    if (*is_stale || turn->is_unreached) {
         *ret_done = false;
         hearth_nodes_suspect(reader->scope->store->nodes);
         return hearth_cancel_check(reader->scope->cancel, err);

@@ -54,6 +54,7 @@ struct hearth_node_turn {
     struct hearth_store_reader reader;      /* of the services of the part */
     struct hearth_node_statement statement; /* that the reader runs; sql NULL: no turn */
     struct hearth_pg *ahead; /* it was sent on this connection, and is not fetched yet */
+    bool is_unreached;       /* no connection to the node could be opened */
 };
 
 /*
