@@ -114,9 +114,31 @@ static void check_clock(struct hearth_doctor *doctor, const PGresult *result, in
         "let both machines keep time (NTP): buckets close and leases expire by the clock");
 }
 
-static void check_pooler(struct hearth_doctor *doctor, const PGresult *result)
+/* The most connections that one hearthd can need: see hearth_doctor_count_connections. */
+static int64_t count_connections_of_one(const struct hearth_doctor *doctor, bool to_node)
 {
     const struct hearth_store_options *options = &doctor->store->options;
+    struct hearth_nodes *nodes = doctor->store->nodes;
+    int64_t n_each = options->n_committers, n_readers = options->max_readers;
+
+    /*
+     * Housekeeping, the builder and the thread of spans have one connection each, and each
+     * committer of a node has one for the catalogue.
+     */
+    int64_t n_nodes = nodes == NULL ? 0 : hearth_nodes_count(nodes);
+    int64_t n = (1 + n_nodes) * n_each + n_readers + 3;
+
+    /* Citus opens one to the node for each of these, beside those of hearthd. */
+    return n + (to_node && nodes != NULL ? n_each + n_readers : 0);
+}
+
+int64_t hearth_doctor_count_connections(const struct hearth_doctor *doctor, bool to_node)
+{
+    return doctor->n_servers * count_connections_of_one(doctor, to_node);
+}
+
+static void check_pooler(struct hearth_doctor *doctor, const PGresult *result)
+{
     /* A pooler announces a process id of its own. */
     bool direct = hearth_pg_i32(result, 0, 4) == PQbackendPID(doctor->pg->conn);
 
@@ -125,9 +147,9 @@ static void check_pooler(struct hearth_doctor *doctor, const PGresult *result)
         direct ? "no pooler" : "connected through a pooler (PgBouncer)",
         hearth_arena_printf(doctor->arena,
                             "fine with pool_mode transaction or session, never statement, "
-                            "and default_pool_size of at least %u for each hearthd; a "
+                            "and default_pool_size of at least %" PRId64 " for each hearthd; a "
                             "direct connection saves a hop (docs/how-to/pgbouncer.md)",
-                            options->n_committers + options->max_readers + 2));
+                            count_connections_of_one(doctor, false)));
 }
 
 static enum hearth_status check_server(struct hearth_doctor *doctor, struct hearth_err *err)
@@ -150,25 +172,6 @@ static enum hearth_status check_server(struct hearth_doctor *doctor, struct hear
     PQclear(result);
 
     return HEARTH_OK;
-}
-
-int64_t hearth_doctor_count_connections(const struct hearth_doctor *doctor, bool to_node)
-{
-    const struct hearth_store_options *options = &doctor->store->options;
-    struct hearth_nodes *nodes = doctor->store->nodes;
-    int64_t n_each = options->n_committers, n_readers = options->max_readers;
-
-    /*
-     * Housekeeping and the builder have one connection each, and each committer of a node has one
-     * for the catalogue.
-     */
-    int64_t n_nodes = nodes == NULL ? 0 : hearth_nodes_count(nodes);
-    int64_t n = (1 + n_nodes) * n_each + n_readers + 2;
-
-    /* Citus opens one to the node for each of these, beside those of hearthd. */
-    n += to_node && nodes != NULL ? n_each + n_readers : 0;
-
-    return doctor->n_servers * n;
 }
 
 static enum hearth_status check_connections(struct hearth_doctor *doctor, struct hearth_err *err)

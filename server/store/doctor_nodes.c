@@ -225,6 +225,33 @@ static void report_reach(struct hearth_doctor *doctor)
             : "profiles of its services wait: start it, or look at its log");
 }
 
+/* Whether node-addresses has an effect, if it is given. */
+static void report_addresses(struct hearth_doctor *doctor)
+{
+    const char *given = doctor->store->options.node_addresses;
+    struct hearth_nodes *nodes = doctor->store->nodes;
+    char name[264] = "";
+
+    if (given == NULL || given[0] == '\0') {
+        return;
+    }
+
+    size_t n = nodes == NULL ? 0 : hearth_nodes_unknown_addresses(nodes, name);
+    const char *found = "each is that of a node";
+    if (nodes == NULL) {
+        found = "not used: node-connections is false";
+    } else if (n > 0) {
+        found =
+            hearth_arena_printf(doctor->arena, "%zu name a node that has no shards: %s", n, name);
+    }
+
+    hearth_doctor_report(
+        doctor, "nodes: node-addresses",
+        nodes == NULL || n > 0 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK, found,
+        "write the name and port by which Citus knows the node (SELECT nodename, nodeport FROM "
+        "pg_dist_node), or leave the entry out");
+}
+
 bool hearth_doctor_check_nodes(struct hearth_doctor *doctor,
                                const struct hearth_node_layout *layout)
 {
@@ -248,6 +275,7 @@ bool hearth_doctor_check_nodes(struct hearth_doctor *doctor,
     }
 
     report_reach(doctor);
+    report_addresses(doctor);
     report_balance(doctor, layout);
     hearth_doctor_report(
         doctor, "nodes: replica identity",

@@ -191,6 +191,23 @@ static enum hearth_status find_newer_schema(struct hearth_store *store, struct h
     return HEARTH_OK;
 }
 
+/* Say which node-addresses have no effect. */
+static void log_unused_addresses(struct hearth_store *store)
+{
+    char name[264] = "";
+    const char *given = store->options.node_addresses;
+
+    if (store->nodes != NULL && hearth_nodes_unknown_addresses(store->nodes, name) > 0) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "store", "node-addresses names a node that has no shards",
+                   "name", name, NULL);
+    } else if (store->nodes == NULL && given != NULL && given[0] != '\0') {
+        HEARTH_LOG(HEARTH_LOG_WARN, "store", "node-addresses is not used", "reason",
+                   hearth_layout_is_distributed(store) ? "node-connections is false"
+                                                       : "no table is distributed",
+                   NULL);
+    }
+}
+
 /*
  * Find the nodes of distributed tables. Without them, all statements go through the coordinator,
  * which is slower, but right.
@@ -200,6 +217,7 @@ static enum hearth_status find_nodes(struct hearth_store *store, struct hearth_p
 {
     if (!hearth_layout_is_distributed(store) || !store->options.node_connections ||
         store->nodes != NULL) {
+        log_unused_addresses(store);
         return HEARTH_OK;
     }
 
@@ -209,6 +227,7 @@ static enum hearth_status find_nodes(struct hearth_store *store, struct hearth_p
         HEARTH_LOG(HEARTH_LOG_WARN, "store", "the nodes of distributed tables are not known",
                    "reason", why.msg, NULL);
     }
+    log_unused_addresses(store);
 
     return HEARTH_OK;
 }

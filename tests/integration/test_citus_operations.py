@@ -196,6 +196,18 @@ class CitusOperations(unittest.TestCase):
         self.assertEqual([total(server, name, now_ms() - 30 * MINUTE, now_ms()) for name in names], [1] * len(names))
         server.stop()
 
+        # An entry that names no node is told apart from one that does.
+        own = "db-9:5432=127.0.0.1:1,%s=%s" % (known, known)
+        server = Server("--builder=false", "--node-addresses", own, database_url=self.nodes.url())
+        self.assertIn('node-addresses names a node that has no shards" name=db-9:5432', server.log())
+        check = self.checks(server)["nodes: node-addresses"]
+        self.assertEqual((check["verdict"], check["found"]), ("VERDICT_ADVICE", "1 name a node that has no shards: db-9:5432"))
+        server.stop()
+        server = Server("--builder=false", "--node-addresses", own, "--node-connections=false", database_url=self.nodes.url())
+        self.assertIn('node-addresses is not used" reason="node-connections is false"', server.log())
+        self.assertEqual(self.checks(server)["nodes: node-addresses"]["found"], "not used: node-connections is false")
+        server.stop()
+
         server = Server("--node-addresses", "db-1", database_url=self.nodes.url(), wait=False)
         said = b'node-addresses has "db-1": it is a list of at most 64 NAME:PORT=HOST:PORT'
         eventually(lambda: said in server.http("GET", "/ready")[2], 20, what="a reason that shows it")

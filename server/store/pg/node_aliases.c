@@ -8,6 +8,7 @@
 /* An entry of node_addresses: how hearthd reaches a node that Citus knows as `known`. */
 struct alias {
     char known[264]; /* host:port */
+    bool is_found;
     struct hearth_pg_address address;
 };
 
@@ -88,7 +89,7 @@ void hearth_node_aliases_free(struct hearth_node_aliases *aliases)
     hearth_mem_free(aliases);
 }
 
-struct hearth_pg_address hearth_node_aliases_find(const struct hearth_node_aliases *aliases,
+struct hearth_pg_address hearth_node_aliases_find(struct hearth_node_aliases *aliases,
                                                   struct hearth_str host, int32_t port)
 {
     struct hearth_pg_address address;
@@ -99,9 +100,32 @@ struct hearth_pg_address hearth_node_aliases_find(const struct hearth_node_alias
     (void)snprintf(known, sizeof known, "%s:%s", address.host, address.port);
     for (size_t i = 0; i < aliases->n; i++) {
         if (strcmp(aliases->all[i].known, known) == 0) {
+            aliases->all[i].is_found = true;
             return aliases->all[i].address;
         }
     }
 
     return address;
+}
+
+size_t hearth_node_aliases_unknown(const struct hearth_node_aliases *aliases, char out[264])
+{
+    size_t n = 0;
+
+    out[0] = '\0';
+    for (size_t i = aliases->n; i-- > 0;) {
+        if (!aliases->all[i].is_found) {
+            (void)snprintf(out, sizeof aliases->all[i].known, "%s", aliases->all[i].known);
+            n++;
+        }
+    }
+
+    return n;
+}
+
+void hearth_node_aliases_reset(struct hearth_node_aliases *aliases)
+{
+    for (size_t i = 0; i < aliases->n; i++) {
+        aliases->all[i].is_found = false;
+    }
 }

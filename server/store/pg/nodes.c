@@ -307,6 +307,7 @@ static enum hearth_status place_shards(struct hearth_nodes *nodes,
 {
     bool is_used[HEARTH_MAX_NODES + 1] = {false};
 
+    hearth_node_aliases_reset(nodes->aliases);
     for (size_t i = 0; i < n; i++) {
         unsigned node = 0;
         HEARTH_TRY(place_shard(nodes, &shards[i], is_used, &node, err));
@@ -587,6 +588,16 @@ unsigned hearth_nodes_count(struct hearth_nodes *nodes)
 {
     hearth_mutex_lock(&nodes->lock);
     unsigned n = nodes->last;
+    hearth_mutex_unlock(&nodes->lock);
+
+    return n;
+}
+
+size_t hearth_nodes_unknown_addresses(struct hearth_nodes *nodes, char name[264])
+{
+    hearth_mutex_lock(&nodes->lock);
+    name[0] = '\0';
+    size_t n = nodes->version == 0 ? 0 : hearth_node_aliases_unknown(nodes->aliases, name);
     hearth_mutex_unlock(&nodes->lock);
 
     return n;

@@ -126,6 +126,12 @@ bool hearth_node_is_reached(struct hearth_nodes *nodes, unsigned node);
 /* Write which node does not answer, the worst one, and why and how long; an empty text: none. */
 void hearth_nodes_explain(struct hearth_nodes *nodes, char reason[256]);
 
+/*
+ * The number of entries of node_addresses that name no node of the present map, and "NAME:PORT" of
+ * the first one. 0 while no map was read.
+ */
+size_t hearth_nodes_unknown_addresses(struct hearth_nodes *nodes, char name[264]);
+
 /* The URL of the store, which a connection to a node has but for its address. */
 const struct hearth_secret *hearth_nodes_url(const struct hearth_nodes *nodes);
 

@@ -95,6 +95,46 @@ static void addresses_are_pairs_of_host_and_port(void **state)
     }
 }
 
+static void an_address_of_a_node_that_the_map_does_not_have_is_named(void **state)
+{
+    (void)state;
+    struct hearth_store_options options;
+    struct hearth_nodes *nodes = NULL;
+    char name[264];
+    hearth_store_options_init(&options);
+    options.url = test_secret("host=db");
+    options.node_addresses = "db-1:5432=10.0.0.1:1,db-2:5432=10.0.0.2:1,db-3:5432=10.0.0.3:1";
+    assert_ok(hearth_nodes_new(&options, &nodes, &err));
+    assert_int_equal(hearth_nodes_unknown_addresses(nodes, name), 0); /* no map was read */
+
+    struct hearth_node_shard shards[] = {
+        {.first_hash = INT32_MIN,
+         .group = 1,
+         .host = HEARTH_STR("db-1"),
+         .port = 5432,
+         .is_usable = true,
+         .n_copies = 1},
+        {.first_hash = 0,
+         .group = 2,
+         .host = HEARTH_STR("db-3"),
+         .port = 5433,
+         .is_usable = true,
+         .n_copies = 1},
+    };
+    assert_ok(hearth_nodes_take(nodes, shards, 2, &err));
+    assert_int_equal(hearth_nodes_unknown_addresses(nodes, name), 2);
+    assert_string_equal(name, "db-2:5432");
+
+    /* The node of db-1 loses its shards. */
+    shards[0].group = 2;
+    shards[0].host = shards[1].host = HEARTH_STR("db-2");
+    shards[0].port = shards[1].port = 5432;
+    assert_ok(hearth_nodes_take(nodes, shards, 2, &err));
+    assert_int_equal(hearth_nodes_unknown_addresses(nodes, name), 2);
+    assert_string_equal(name, "db-1:5432");
+    hearth_nodes_free(nodes);
+}
+
 static void a_url_with_hostaddr_is_refused(void **state)
 {
     (void)state;
@@ -174,6 +214,7 @@ int main(void)
         cmocka_unit_test(without_a_map_the_database_of_the_url_owns_all_services),
         cmocka_unit_test(a_database_without_citus_has_no_map_and_says_so),
         cmocka_unit_test(addresses_are_pairs_of_host_and_port),
+        cmocka_unit_test(an_address_of_a_node_that_the_map_does_not_have_is_named),
         cmocka_unit_test(a_url_with_hostaddr_is_refused),
         cmocka_unit_test(a_connection_moves_to_another_address_with_the_rest_of_the_url),
         cmocka_unit_test(one_thread_at_a_time_looks_at_nodes),
