@@ -182,6 +182,17 @@ static void report_balance(struct hearth_doctor *doctor, const struct hearth_nod
         "disk and processors, or keep less of its services");
 }
 
+/* Memory may rely on commits that a promoted standby lacks: only its own connections tell. */
+static void report_no_connections(struct hearth_doctor *doctor)
+{
+    if (!doctor->store->options.node_connections) {
+        hearth_doctor_report(doctor, "nodes: reached by this hearthd", HEARTH_VERDICT_ADVICE,
+                             "not tried: node-connections is false",
+                             "after a standby of a node was promoted, or a node was restored, "
+                             "restart every hearthd, which does not notice it");
+    }
+}
+
 /*
  * Whether this server reaches the nodes at its own addresses; the check before says what the
  * coordinator reaches.
@@ -193,6 +204,7 @@ static void report_reach(struct hearth_doctor *doctor)
     unsigned n_used = 0, n_away = 0;
 
     if (nodes == NULL) {
+        report_no_connections(doctor);
         return;
     }
 

@@ -206,6 +206,7 @@ class CitusOperations(unittest.TestCase):
         server = Server("--builder=false", "--node-addresses", own, "--node-connections=false", database_url=self.nodes.url())
         self.assertIn('node-addresses is not used" reason="node-connections is false"', server.log())
         self.assertEqual(self.checks(server)["nodes: node-addresses"]["found"], "not used: node-connections is false")
+        self.assertIn("restart every hearthd", self.checks(server)["nodes: reached by this hearthd"]["advice"])
         server.stop()
 
         server = Server("--node-addresses", "db-1", database_url=self.nodes.url(), wait=False)

@@ -81,7 +81,8 @@ static struct hearth_node_layout make_layout(void)
 }
 
 /* The only check with a complaint, as "name: verdict: found"; "" if there is none. */
-static const char *complaint_of(const struct hearth_node_layout *layout, bool expect_whole)
+static const char *complaint_with(bool node_connections, const struct hearth_node_layout *layout,
+                                  bool expect_whole)
 {
     static char text[512];
     struct hearth_arena arena;
@@ -89,6 +90,7 @@ static const char *complaint_of(const struct hearth_node_layout *layout, bool ex
     struct hearth_check checks[HEARTH_DOCTOR_MAX_CHECKS];
     struct hearth_store *store = calloc(1, sizeof *store);
     assert_non_null(store);
+    store->options.node_connections = node_connections;
     struct hearth_doctor doctor = {.store = store, .arena = &arena, .checks = checks};
 
     assert_int_equal(hearth_doctor_check_nodes(&doctor, layout), expect_whole);
@@ -108,12 +110,20 @@ static const char *complaint_of(const struct hearth_node_layout *layout, bool ex
     return text;
 }
 
+static const char *complaint_of(const struct hearth_node_layout *layout, bool expect_whole)
+{
+    return complaint_with(true, layout, expect_whole);
+}
+
 static void says_which_node_of_a_distributed_database_is_unsound_and_how(void **state)
 {
     (void)state;
     struct hearth_node_layout layout = make_layout();
     struct hearth_node *nodes = nodes_of_layout;
     assert_string_equal(complaint_of(&layout, true), "");
+    assert_string_equal(
+        complaint_with(false, &layout, true),
+        "nodes: reached by this hearthd: advice: not tried: node-connections is false");
 
     nodes[2].failure = HEARTH_STR("refused");
     assert_string_equal(complaint_of(&layout, false),
