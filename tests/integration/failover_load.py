@@ -64,7 +64,9 @@ class FailoverLoad(unittest.TestCase):
             pusher.join(60)
             self.assertFalse(pusher.is_alive())
         self.server.wait_ready()
-        self.assertEqual(prometheus.value(self.server.metrics(), "hearth_database_replaced_total"), KILLS)
+        # Pushes to another node may go on before the server knows of the last promotion.
+        eventually(lambda: prometheus.value(self.server.metrics(), "hearth_database_replaced_total") == KILLS, 60, what="each promotion")
+        self.server.wait_ready()
         self.assertFalse(sum((p.unexpected for p in self.pushers), collections.Counter()))
 
         acknowledged = self.acknowledged()
