@@ -199,10 +199,11 @@ class InABrowser(browser.PageTest):
         self.assertEqual(theme(), "light")
 
     def test_axe_finds_nothing(self):
-        for theme in ("light", "dark"):
+        paths = ("index.html", "how-to/push.html", "reference/cli.html", "tree/index.html")
+        for turn, theme in enumerate(("light", "dark")):
             self.open("/help")
             self.choose(theme)
-            for path in ("index.html", "how-to/push.html", "reference/cli.html", "tree/index.html"):
+            for path in browser.in_turns(paths, turn):
                 self.read(path)
                 self.assertEqual(self.browser.violations(path + ", " + theme), [])
 
