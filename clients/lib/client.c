@@ -43,7 +43,7 @@ static enum hearth_status find_target(struct hearth_str given, bool *ret_is_tls,
     if (url.n > 0 && url.p[url.n - 1] == '/') {
         url.n--;
     }
-    size_t port = 0; /* where it begins; 0: there is none */
+    size_t port = 0; /* where it begins; 0: the address has no port */
     for (size_t i = 0; i < url.n; i++) {
         port = url.p[i] == ':' ? i + 1 : url.p[i] == ']' ? 0 : port;
     }

@@ -196,7 +196,7 @@ class CitusOperations(unittest.TestCase):
         self.assertEqual([total(server, name, now_ms() - 30 * MINUTE, now_ms()) for name in names], [1] * len(names))
         server.stop()
 
-        # An entry that names no node is told apart from one that does.
+        # The log and the doctor name the entry without effect, and only that one.
         own = "db-9:5432=127.0.0.1:1,%s=%s" % (known, known)
         server = Server("--builder=false", "--node-addresses", own, database_url=self.nodes.url())
         self.assertIn('node-addresses names a node that has no shards" name=db-9:5432', server.log())

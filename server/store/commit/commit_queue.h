@@ -33,7 +33,7 @@ enum hearth_item_stage {
 enum hearth_commit_lead {
     HEARTH_LEAD_NONE,
     HEARTH_LEAD_TAKEN, /* the thread that submitted the item is storing it */
-    HEARTH_LEAD_LEFT,  /* it did not store the item: the committer's thread goes on */
+    HEARTH_LEAD_LEFT,  /* it did not store the item: the committer's thread will */
 };
 
 struct hearth_commit_job;

@@ -34,7 +34,8 @@ struct hearth_node_statement {
 /*
  * Take a connection to node 1 or above and send the statement ahead on it (pg.h), for
  * hearth_node_read. Does not wait for a connection that is taken, so that a read may hold one to
- * each node. *ret_pg NULL: there is none, or the node is lost. UNAVAILABLE: it could not be opened.
+ * each node. *ret_pg NULL: no connection is free, or the node is lost, and nothing was sent.
+ * UNAVAILABLE: a new connection could not be opened.
  */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_node_send_ahead(const struct hearth_store_reader *reader, unsigned node,
