@@ -50,6 +50,8 @@ class FrontRules(unittest.TestCase):
         for method in ("GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"):
             status, headers, _ = self.server.http(method, NAMES)
             self.assertEqual((status, headers.get("allow")), (405, "POST"), method)
+        body = self.server.http("PUT", NAMES)[2]
+        self.assertEqual(body, b"the method PUT is not allowed here; use POST\n")
 
     def test_other_content_types_get_415_and_the_list(self):
         for content_type in ("text/plain", "application/grpc+thrift", "application/json; charset=latin1", "application/x-protobuf"):
@@ -57,8 +59,9 @@ class FrontRules(unittest.TestCase):
             self.assertEqual(status, 415, content_type)
             for spoken in ("application/json", "application/proto", "application/grpc", "application/grpc-web+proto"):
                 self.assertIn(spoken, headers["accept-post"].split(", "))
-        status, headers, _ = self.server.http("POST", NAMES, b"{}")
-        self.assertEqual(status, 415)
+        status, headers, body = self.server.http("POST", NAMES, b"{}")
+        self.assertEqual((status, headers["content-type"]), (415, "text/plain; charset=utf-8"))
+        self.assertIn(b"Accept-Post", body)
 
     def test_unknown_paths_are_plain_404(self):
         for path in ("/querier.v1.QuerierService/Nope", "/nope", NAMES + "/", "//ready"):

@@ -424,15 +424,24 @@ static enum hearth_status check_plain_call(struct http_request *request,
                                   &rpc->err);
 }
 
+static void refuse_method(struct http_request *request, const char *method, const char *allowed)
+{
+    char text[128];
+
+    (void)snprintf(text, sizeof text, "the method %.32s is not allowed here; use %s\n", method,
+                   allowed);
+    set_text_response(request, 405, text);
+    add_response_header(request, MHD_HTTP_HEADER_ALLOW, allowed);
+}
+
 /* A plain route that runs on a pool. */
 static void begin_plain_call(struct http_request *request, const struct hearth_http_route *route,
                              const char *method, const struct hearth_http_head *head)
 {
     if (!hearth_http_route_allows(route, hearth_str_c(method))) {
-        set_text_response(request, 405, "");
-        add_response_header(request, MHD_HTTP_HEADER_ALLOW,
-                            hearth_http_route_allow(request->http->front->routes,
-                                                    hearth_str_c(route->method.path)));
+        refuse_method(request, method,
+                      hearth_http_route_allow(request->http->front->routes,
+                                              hearth_str_c(route->method.path)));
         return;
     }
 
@@ -448,14 +457,14 @@ static void begin_rpc(struct http_request *request, const struct hearth_method *
                       const char *method, const struct hearth_http_head *head)
 {
     if (strcmp(method, MHD_HTTP_METHOD_POST) != 0) {
-        set_text_response(request, 405, "");
-        add_response_header(request, MHD_HTTP_HEADER_ALLOW, "POST");
+        refuse_method(request, method, "POST");
         return;
     }
 
     const struct hearth_rpc_media *media = hearth_rpc_media_find(head->connect.content_type);
     if (media == NULL) {
-        set_text_response(request, 415, "");
+        set_text_response(request, 415,
+                          "this Content-Type is not supported; Accept-Post lists those that are\n");
         if ((rpc_method->flags & HEARTH_METHOD_UPLOAD) != 0) {
             hearth_metric_add_labels(HEARTH_M_REJECTED, "unsupported_media_type",
                                      hearth_client_of_user_agent(head->user_agent), 1);
@@ -489,8 +498,7 @@ static void begin_quiet_route(struct http_request *request, const struct hearth_
     struct hearth_buf body;
 
     if (!hearth_quiet_route_allows(hearth_str_c(method))) {
-        set_text_response(request, 405, "");
-        add_response_header(request, MHD_HTTP_HEADER_ALLOW, HEARTH_QUIET_ROUTE_ALLOW);
+        refuse_method(request, method, HEARTH_QUIET_ROUTE_ALLOW);
         return;
     }
 
@@ -557,8 +565,7 @@ static void begin_route(struct http_request *request, struct hearth_str path, co
     }
 
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-        set_text_response(request, 405, "");
-        add_response_header(request, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+        refuse_method(request, method, "GET, HEAD");
         return;
     }
 
