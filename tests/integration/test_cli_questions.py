@@ -263,6 +263,13 @@ class CliQuestions(unittest.TestCase):
         self.assertIn("2 points", spans)
         self.refused('"line" is not a value for --by-kind, which takes profile or span', "heatmap", HEAT, "--by-kind", "line")
 
+    def test_a_heatmap_of_one_value_says_it_once(self):
+        profile = Profile([("cpu", "nanoseconds")], time_ns=self.t * 1_000_000).add(["f"], [7])
+        self.server.push(profile.encode(), {"__name__": "process_cpu", "service_name": "even"})
+        text = self.ask("heatmap", '{service_name="even"}', "--type", contract.CPU, "--from", str(self.t - 10_000),
+                        "--to", str(self.t + 10_000), "--step", "1s")
+        self.assertEqual([line.split("│")[0].strip() for line in text.splitlines() if "│" in line], [""] * 19 + ["7 ns"])
+
     def test_a_heatmap_and_a_sandwich_fit_narrow_and_wide_terminals(self):
         of = server_environment({"HEARTH_URL": self.url, "LC_ALL": "C.UTF-8", "TERM": "xterm", "PAGER": "cat"})
         frames = ["root", *("f%d" % i for i in range(9)), "long" * 30]

@@ -63,6 +63,26 @@ static void fill_picture(const Types__V1__HeatmapSeries *series,
     }
 }
 
+/* The least value of a row; "" if the row below has the same in digits, as rows of one value have. */
+static void put_lower_bound(const Types__V1__HeatmapSeries *series, size_t row,
+                            struct hearth_str unit, char ret[48])
+{
+    char below[48] = "";
+
+    ret[0] = '\0';
+    if (series->n_slots == 0 || row >= series->slots[0]->n_y_min) {
+        return;
+    }
+
+    cli_value(series->slots[0]->y_min[row], unit, ret);
+    if (row > 0) {
+        cli_value(series->slots[0]->y_min[row - 1], unit, below);
+    }
+    if (strcmp(ret, below) == 0) {
+        ret[0] = '\0';
+    }
+}
+
 /* Largest values on top. */
 static void print_series(const struct cli *cli, const Types__V1__HeatmapSeries *series,
                          const Querier__V1__SelectHeatmapRequest *request, struct hearth_str unit,
@@ -79,10 +99,8 @@ static void print_series(const struct cli *cli, const Types__V1__HeatmapSeries *
     }
     hearth_buf_cstr(out, series->n_labels > 0 ? "\n" : "");
     for (size_t row = ROWS; row-- > 0;) {
-        char lower[48] = "";
-        if (series->n_slots > 0 && row < series->slots[0]->n_y_min) {
-            cli_value(series->slots[0]->y_min[row], unit, lower);
-        }
+        char lower[48];
+        put_lower_bound(series, row, unit, lower);
         hearth_buf_printf(out, "%*s │", hearth_human_width(lower, 10), lower);
         for (int64_t column = 0; column < picture.n_columns; column++) {
             int64_t count = picture.cells[row][column];
