@@ -63,7 +63,8 @@ static enum hearth_status read_limit_change(const struct hearth_admin_limit_chan
 
     if (limit == NULL) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "\"%.*s\" is not a limit that can be set for a tenant",
+                           "\"%.*s\" is not a limit that can be set for a tenant; hearth admin "
+                           "limits, or GetLimits, lists those that can",
                            (int)(change->name.n > 64 ? 64 : change->name.n), change->name.p);
     }
 
