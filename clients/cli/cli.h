@@ -191,7 +191,7 @@ struct cli {
     struct cli_access access;
     struct cli_source source;
     bool allow_tasks; /* of mcp */
-    bool wants_help, wants_version;
+    bool wants_help, wants_manual, wants_version;
     bool is_quiet;                  /* notes of the server are not printed */
     struct hearth_buf *kept_notes;  /* they are appended here instead; NULL: printed */
     const char *selector;           /* of the query, set by cli_selector; NULL: none */
@@ -406,6 +406,8 @@ HEARTH_MUST_CHECK enum cli_exit cli_parse(struct cli *cli, int argc, char **argv
 enum cli_exit cli_no_such(const char *group, const char *word);
 /* The help of a command or group; NULL: the list of commands. */
 enum cli_exit cli_print_help(const struct cli_command *command);
+/* The help of everything. */
+enum cli_exit cli_print_manual(void);
 
 /* ---- why.c: why nothing was found, and what was meant ---- */
 

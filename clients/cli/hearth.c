@@ -235,7 +235,7 @@ int main(int argc, char **argv)
     if (code == CLI_OK && cli->wants_version) {
         code = cli_version(cli);
     } else if (code == CLI_OK && cli->wants_help) {
-        code = cli_print_help(command);
+        code = cli->wants_manual ? cli_print_manual() : cli_print_help(command);
     } else if (code == CLI_OK && (command == NULL || command->row == CLI_ROW_GROUP)) {
         /* A command is missing. */
         (void)cli_print_help(command);

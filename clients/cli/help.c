@@ -219,6 +219,7 @@ static void put_overview(struct hearth_buf *out)
     put_list(out, "");
     hearth_buf_printf(out,
                       "\nOptions and examples of a command: hearth COMMAND --help\n"
+                      "Help of everything: hearth --help-all\n"
                       "Help of options that many commands share: hearth help connection, range,\n"
                       "  filters, selectors, options\n\n%s\n"
                       "Examples\n"
@@ -351,6 +352,16 @@ static void put_manual(struct hearth_buf *out)
     }
     hearth_buf_cstr(out, "\n\n");
     put_versions(out);
+}
+
+enum cli_exit cli_print_manual(void)
+{
+    struct hearth_buf out;
+
+    hearth_buf_init(&out, 0);
+    put_manual(&out);
+
+    return cli_print(&out);
 }
 
 static void put_topics(struct hearth_buf *out);

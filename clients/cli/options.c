@@ -414,7 +414,7 @@ static bool next_word(struct cli *cli, const struct cli_command *command, int ar
     return true;
 }
 
-/* Reads arguments, --help and --version; sees no other option. */
+/* Reads arguments, --help, --help-all and --version; sees no other option. */
 static enum cli_exit read_arguments(struct cli *cli, int argc, char **argv)
 {
     struct word word;
@@ -423,7 +423,9 @@ static enum cli_exit read_arguments(struct cli *cli, int argc, char **argv)
     while (next_word(cli, cli_find_command(cli->args, cli->n_args), argc, argv, &i, &word)) {
         if (word.flag != NULL) {
             bool is_help = strcmp(word.flag, "--help") == 0 || strcmp(word.flag, "-h") == 0;
-            cli->wants_help = cli->wants_help || is_help;
+            bool is_manual = strcmp(word.flag, "--help-all") == 0;
+            cli->wants_help = cli->wants_help || is_help || is_manual;
+            cli->wants_manual = cli->wants_manual || is_manual;
             cli->wants_version = cli->wants_version || strcmp(word.flag, "--version") == 0;
             continue;
         }

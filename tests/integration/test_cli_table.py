@@ -195,6 +195,7 @@ class Table(unittest.TestCase):
                 self.assertEqual((code, err), (OK, ""))
                 self.assertLessEqual(max(map(len, out.splitlines())), 80)
         manual = hearth("help", "manual")[1]
+        self.assertEqual(hearth("--help-all"), (OK, manual, ""))
         for words in COMMANDS:
             self.assertIn("usage: hearth %s" % words, manual)
 
