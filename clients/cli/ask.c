@@ -141,11 +141,13 @@ enum hearth_status cli_call(struct cli *cli, const char *method, const void *req
     return status;
 }
 
-static int cpu_rank(const char *type)
+/* Processor time, then what `go tool pprof` shows first of a heap and of waiting. */
+static int type_rank(const char *type)
 {
     /* Some clients count samples under the name cpu. */
     static const char *const worst_first[] = {
-        "wall:cpu:", "process_cpu:cpu:", "process_cpu:cpu:nanoseconds:"};
+        "block:delay:", "mutex:delay:",     "memory:inuse_space:",
+        "wall:cpu:",    "process_cpu:cpu:", "process_cpu:cpu:nanoseconds:"};
     int rank = 0;
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(worst_first); i++) {
@@ -156,9 +158,9 @@ static int cpu_rank(const char *type)
     return rank;
 }
 
-const char *cli_prefer_cpu(const char *first, const char *second)
+const char *cli_prefer_type(const char *first, const char *second)
 {
-    return cpu_rank(second) > cpu_rank(first) ? second : first;
+    return type_rank(second) > type_rank(first) ? second : first;
 }
 
 enum hearth_status cli_profile_type(struct cli *cli, const char *selector, const char **ret_type)
@@ -177,7 +179,7 @@ enum hearth_status cli_profile_type(struct cli *cli, const char *selector, const
     }
     const char *best = types[0];
     for (size_t i = 1; i < n; i++) {
-        best = cli_prefer_cpu(best, types[i]);
+        best = cli_prefer_type(best, types[i]);
     }
     if (n > 1) {
         (void)fprintf(stderr, "type: %s (of %zu; choose with --type)\n", best, n);

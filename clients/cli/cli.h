@@ -448,10 +448,10 @@ HEARTH_MUST_CHECK enum hearth_status cli_selector(struct cli *cli, size_t arg,
 HEARTH_MUST_CHECK enum hearth_status cli_query_selector(struct cli *cli, size_t arg,
                                                         const char **ret_selector);
 /* The type of CPU: process_cpu:cpu in nanoseconds, else in another unit, else wall:cpu:... (Node);
- * without one, the first. */
-const char *cli_prefer_cpu(const char *first, const char *second);
-/* --type, or a type that the server has: the only one, otherwise CPU time. Prints its choice on
- * standard error. */
+ * without one, the space in use of a heap, else the delay of locks; otherwise the first. */
+const char *cli_prefer_type(const char *first, const char *second);
+/* --type, or a type that the server has: the only one, otherwise cli_prefer_type. Prints its choice
+ * on standard error. */
 HEARTH_MUST_CHECK enum hearth_status cli_profile_type(struct cli *cli, const char *selector,
                                                       const char **ret_type);
 /* The merged profile, decoded; *ret_wire is its encoded form. n_samples is 0 if there is no data. */

@@ -214,6 +214,15 @@ class CliQuestions(unittest.TestCase):
         self.assertEqual(done.code, OK, done.err)
         return done.out
 
+    def test_a_heap_is_shown_by_the_space_in_use_unless_another_type_is_given(self):
+        profile = Profile([("alloc_objects", "count"), ("inuse_space", "bytes")], time_ns=self.t * 1_000_000)
+        profile.add(["f"], [3, 4096])
+        self.server.push(profile.encode(), {"__name__": "memory", "service_name": "heap"})
+        around = ["--from", str(self.t - 10_000), "--to", str(self.t + 10_000)]
+        done = hearth("top", "heap", *around, env={"HEARTH_URL": self.url})
+        self.assertRegex(done.err, r"(?m)^type: memory:inuse_space:bytes:\S+ \(of 2; choose with --type\)$")
+        self.assertIn("4.00 KiB", done.out)
+
     def test_diff_of_one_selector_is_against_the_range_before(self):
         def side(ms):
             return "%d" % ms

@@ -352,7 +352,7 @@ const char *cli_trace_type(const struct cli *cli, const struct cli_found *found,
         const Hearth__V1__Lookup *lookup = found[i].lookup;
         for (size_t k = 0; k < lookup->n_types; k++) {
             const char *type = lookup->types[k]->profile_type;
-            best = best[0] == '\0' ? type : cli_prefer_cpu(best, type);
+            best = best[0] == '\0' ? type : cli_prefer_type(best, type);
         }
         *ret_n = lookup->n_types > *ret_n ? lookup->n_types : *ret_n;
     }

@@ -21,7 +21,7 @@ struct cli_found {
     Hearth__V1__Lookup *lookup;
 };
 
-/* The type of --type, else CPU time (cli_prefer_cpu), else the first type, else "". *ret_n: the number of types. */
+/* The type of --type, else the preferred one (cli_prefer_type), else "". *ret_n: the number of types. */
 const char *cli_trace_type(const struct cli *cli, const struct cli_found *found, size_t n,
                            size_t *ret_n);
 

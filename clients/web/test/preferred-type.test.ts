@@ -14,7 +14,14 @@ test("processor time of Node is shown before what sorts first", () => {
   assert.equal(preferredType(types)?.ID, "wall:cpu:nanoseconds:wall:nanoseconds");
 });
 
-test("without processor time the first type is shown", () => {
+test("of a heap the space in use is shown first, and of locks the delay", () => {
+  const types = typed("memory:alloc_objects:count:space:bytes", "memory:inuse_space:bytes:space:bytes",
+    "mutex:contentions:count:contentions:count", "mutex:delay:nanoseconds:contentions:count");
+  assert.equal(preferredType(types)?.ID, "memory:inuse_space:bytes:space:bytes");
+  assert.equal(preferredType(types.slice(2))?.ID, "mutex:delay:nanoseconds:contentions:count");
+});
+
+test("without a type that is preferred the first type is shown", () => {
   assert.equal(preferredType(typed("goroutine:goroutine:count:goroutine:count"))?.ID, "goroutine:goroutine:count:goroutine:count");
   assert.equal(preferredType([]), undefined);
 });
