@@ -280,6 +280,17 @@ static bool has_label(const struct cli *cli, const char *pair)
     return false;
 }
 
+bool cli_names_service(const struct cli *cli)
+{
+    for (size_t i = 0; i < cli->n_labels; i++) {
+        if (strncmp(cli->labels[i], "service_name=", strlen("service_name=")) == 0) {
+            return true;
+        }
+    }
+
+    return false;
+}
+
 enum hearth_status cli_label_pairs(struct cli *cli, const char *const *more, size_t n_more,
                                    Types__V1__LabelPair ***ret, size_t *ret_n)
 {

@@ -475,6 +475,8 @@ enum cli_exit cli_print_answer(struct cli *cli, const ProtobufCMessage *answer,
 HEARTH_MUST_CHECK enum hearth_status cli_label_pairs(struct cli *cli, const char *const *more,
                                                      size_t n_more, Types__V1__LabelPair ***ret,
                                                      size_t *ret_n);
+/* Whether a --label is the service. */
+bool cli_names_service(const struct cli *cli);
 /* A copy of a text for a field of a request: protobuf-c declares them writable. */
 char *cli_field(struct cli *cli, const char *text);
 

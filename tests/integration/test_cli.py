@@ -287,7 +287,8 @@ class Cli(unittest.TestCase):
         self.assertEqual(found, {"negative_samples": "1", "zero_samples": "1", "numeric_labels": "1"})
 
     def test_name_and_service_are_guessed_and_can_be_said(self):
-        self.ask("upload", self.write("anonymous.pb", shop().encode(False)))
+        done = self.ask("upload", self.write("anonymous.pb", shop().encode(False)))
+        self.assertEqual(done.err, "stored as service hearth-upload: name another one with -l service_name=NAME\n")
         self.assertIn("hearth-upload", self.ask("query", "values", "service_name").lines())
         for service, types, arguments, name in (
             ("guess-cpu", [("cpu", "nanoseconds")], [], "process_cpu"),

@@ -380,24 +380,13 @@ static enum hearth_status print_perf_script(struct recording *r)
 
 /* ---- uploading ---- */
 
-static bool names_service(const struct cli *cli)
-{
-    for (size_t i = 0; i < cli->n_labels; i++) {
-        if (strncmp(cli->labels[i], "service_name=", strlen("service_name=")) == 0) {
-            return true;
-        }
-    }
-
-    return false;
-}
-
 /* The service is the name of the program, unless a label says otherwise. */
 static void name_service(struct cli *cli)
 {
     char target[MAX_TARGET_BYTES];
 
     find_target_name(cli, target);
-    if (!names_service(cli) && target[0] != '\0' && cli->n_labels < CLI_MAX_LABELS) {
+    if (!cli_names_service(cli) && target[0] != '\0' && cli->n_labels < CLI_MAX_LABELS) {
         cli->labels[cli->n_labels++] =
             hearth_arena_printf(&cli->arena, "service_name=%.200s", target);
     }

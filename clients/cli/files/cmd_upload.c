@@ -29,6 +29,7 @@
 #define MAX_TIME_BYTES 11                      /* the key and the longest varint */
 #define ASK_WHY_MS     2000
 #define REPEATED       "repeated_profiles=" /* in hearth-dropped */
+#define NO_SERVICE     "hearth-upload"      /* the service of files without a name */
 
 enum hearth_status cli_read_file(struct cli *cli, const char *path, struct hearth_buf *out)
 {
@@ -126,7 +127,7 @@ static enum hearth_status add_labels(struct cli *cli, const struct upload *u,
     const char *own[] = {
         hearth_arena_printf(&cli->arena, "__name__=%s", name),
         u->event[0] == '\0' ? NULL : hearth_arena_printf(&cli->arena, "jfr_event=%s", u->event),
-        "service_name=hearth-upload"};
+        "service_name=" NO_SERVICE};
 
     return cli_label_pairs(cli, own, HEARTH_ARRAY_LEN(own), &series->labels, &series->n_labels);
 }
@@ -428,5 +429,10 @@ enum cli_exit cli_upload(struct cli *cli)
         return cli_usage("--id requires exactly one file");
     }
 
-    return cli_each_file(cli, upload_file);
+    enum cli_exit code = cli_each_file(cli, upload_file);
+    if (code == CLI_OK && !cli_names_service(cli)) {
+        cli_say("stored as service " NO_SERVICE, "name another one with -l service_name=NAME");
+    }
+
+    return code;
 }
