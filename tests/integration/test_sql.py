@@ -308,7 +308,7 @@ class Sql(unittest.TestCase):
         edge = (BASE - 40 * MINUTE) * MS
         for ns, value in ((edge - 1, 1), (edge, 2), (edge + 1, 4), (edge - MS, 8), (edge + 10 * MINUTE * MS - 1, 16)):
             self.server.push(cpu(ns, [(["main", "a\tb \"q\" \\ ü"], value)]), labels)
-        self.materialize('{service_name="edges"}', "--from", str(BASE - HOUR), "--to", str(BASE), "--type", CPU)
+        self.materialize("edges", "--from", str(BASE - HOUR), "--to", str(BASE), "--type", CPU)
         rows = self.ask(
             "SELECT time, value, stack[2] = E'a\\tb \"q\" \\\\ ü' FROM hearth.samples('{service_name=\"edges\"}', '%s', '%s') ORDER BY 1"
             % (stamp(BASE - HOUR), stamp(BASE))

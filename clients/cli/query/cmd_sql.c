@@ -375,7 +375,7 @@ enum cli_exit cli_sql(struct cli *cli)
     struct export export = {.cli = cli};
     cli->args[0] = cli->materialize;
     cli->n_args = 1;
-    enum hearth_status status = cli_selector(cli, 0, &export.selector);
+    enum hearth_status status = cli_query_selector(cli, 0, &export.selector);
     if (status == HEARTH_OK) {
         status = cli_resolve_range(cli);
     }
