@@ -42,6 +42,19 @@ static struct hearth_str take(const uint8_t **data, size_t *size, size_t n)
     return hearth_str_n(copy, n);
 }
 
+/* A walk of a damaged column ends; the ids of one that was merged ascend below its bound. */
+static void walk_hostile(struct hearth_str ids, bool is_merged, uint32_t bound)
+{
+    struct hearth_ids_walk walk;
+    uint32_t id, least = 0;
+
+    hearth_ids_walk_begin(&walk, ids);
+    while (hearth_ids_walk_next(&walk, &id)) {
+        require(!is_merged || (id >= least && id < bound));
+        least = id;
+    }
+}
+
 /* The columns as a part of a block: as hostile as for a query. */
 static void sum_hostile(struct hearth_str ids, struct hearth_str val0, struct hearth_str val)
 {
@@ -93,6 +106,7 @@ static void merge_hostile(const uint8_t *data, size_t size)
                 require(g_acc[i] == 0);
             }
         }
+        walk_hostile(ids, status == HEARTH_OK, bound);
     }
     sum_hostile(ids, val0, val);
     free((void *)(uintptr_t)ids.p);
@@ -131,6 +145,33 @@ static void sum_twice(const struct hearth_columns *c, uint32_t n_types, struct h
     hearth_block_sums_release(&others);
 }
 
+/* A sum that does not fit is refused, whichever sample it is of. */
+static void overflow_each(const struct hearth_columns *c, uint32_t k, const uint32_t *ids,
+                          const int64_t *values, uint32_t n, uint32_t n_types)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    for (uint32_t i = 0; i < n; i += 1 + n / 8) {
+        memset(g_acc, 0, sizeof g_acc);
+        g_acc[ids[i]] = INT64_MAX;
+        enum hearth_status status =
+            hearth_columns_merge(c->ids, c->vals[k], c->vals[0], k == 0, g_acc, N_ACC, &err);
+        require(status == (values[i * n_types + k] > 0 ? HEARTH_OUT_OF_RANGE : HEARTH_OK));
+    }
+}
+
+static void walk_each(struct hearth_str column, const uint32_t *ids, uint32_t n)
+{
+    struct hearth_ids_walk walk;
+    uint32_t id;
+
+    hearth_ids_walk_begin(&walk, column);
+    for (uint32_t i = 0; i < n; i++) {
+        require(hearth_ids_walk_next(&walk, &id) && id == ids[i]);
+    }
+    require(!hearth_ids_walk_next(&walk, &id));
+}
+
 typedef enum hearth_status encode_fn(const uint32_t *ids, const int64_t *values, uint32_t n,
                                      uint32_t n_types, struct hearth_arena *arena,
                                      struct hearth_columns *ret, struct hearth_err *err);
@@ -154,8 +195,10 @@ static void encode_in_form(encode_fn *encode, const uint32_t *ids, const int64_t
             total += values[i * n_types + k];
         }
         require(total == c.totals[k]);
+        overflow_each(&c, k, ids, values, n, n_types);
     }
     if (status == HEARTH_OK) {
+        walk_each(c.ids, ids, n);
         sum_twice(&c, n_types, &arena);
     }
     hearth_arena_release(&arena);

@@ -8,6 +8,24 @@
 #include "hearth/base/mem.h"
 #include "hearth/codec/compress.h"
 
+/* Into an arena: the same bytes, or the same reason. */
+static void inflate_in_arena(struct hearth_inflater *inflater, enum hearth_compression format,
+                             struct hearth_str in, size_t cap, enum hearth_status expected,
+                             struct hearth_str plain)
+{
+    struct hearth_arena arena;
+    struct hearth_str again = {0};
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    hearth_arena_init(&arena, 0);
+    enum hearth_status status =
+        hearth_inflate_in_arena(inflater, format, in, cap, &arena, &again, &err);
+    HEARTH_ASSERT(status == expected && (status != HEARTH_OK || hearth_str_eq(again, plain)));
+    HEARTH_ASSERT(hearth_inflate_in_arena(NULL, format, in, cap, &arena, &again, &err) ==
+                  HEARTH_NO_MEMORY);
+    hearth_arena_release(&arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void require_round_trip(struct hearth_inflater *inflater, struct hearth_str plain)
@@ -130,10 +148,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (status == HEARTH_OK) {
         HEARTH_ASSERT(out.n >= 6 && out.n - 6 <= cap);
         struct hearth_str plain = hearth_str_n(out.p + 6, out.n - 6);
+        inflate_in_arena(g_inflater, format, in, cap, status, plain);
         require_round_trip(g_inflater, plain);
         compress_into_limit(plain, 1 + plain.n / 2);
     } else {
         HEARTH_ASSERT(out.n == 6 && !hearth_buf_failed(&out) && err.msg[0] != '\0');
+        inflate_in_arena(g_inflater, format, in, cap, status, (struct hearth_str){0});
         HEARTH_ASSERT(status == HEARTH_INVALID_ARGUMENT || status == HEARTH_RESOURCE_EXHAUSTED);
     }
     /* What a stream declares is a hint for the reservation of memory, and may be wrong. */

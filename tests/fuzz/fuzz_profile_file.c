@@ -1,13 +1,16 @@
 /*
  * fuzz_profile_file.c -- any bytes as a file of any profiler: the bytes alone decide the format, and
- * give valid profiles with names, or a reason; so does each format that the sender names.
+ * give valid profiles with names, or a reason; so does each format that the sender names, and each
+ * file that may use 16 times its bytes of memory and no more.
  */
 #include "hearth/format/profile_file.h"
 
 #include "check_profile.h"
 #include "short_memory.h"
 
-static void decode_as(struct hearth_str bytes, const char *format)
+#define MAX_MEMORY ((size_t)32 << 20)
+
+static void decode_as(struct hearth_str bytes, const char *format, size_t max_memory)
 {
     const struct hearth_file_options options = {
         .limits = {.max_samples = 1000,
@@ -16,7 +19,7 @@ static void decode_as(struct hearth_str bytes, const char *format)
                    .max_string_bytes = 64,
                    .max_entries = 100000,
                    .max_frames = 1000000,
-                   .max_memory = 32u << 20},
+                   .max_memory = max_memory},
         .format = format,
     };
     struct hearth_file_profiles file = {.n_profiles = 0};
@@ -43,8 +46,9 @@ static void run_input(const uint8_t *data, size_t size)
     struct hearth_str bytes = {(const char *)data, size};
 
     (void)hearth_profile_file_recognise(bytes);
-    decode_as(bytes, NULL);
-    decode_as(bytes, "speedscope");
-    decode_as(bytes, "collapsed");
-    decode_as(bytes, "legacy pprof");
+    decode_as(bytes, NULL, MAX_MEMORY);
+    decode_as(bytes, NULL, 1);
+    decode_as(bytes, "speedscope", MAX_MEMORY);
+    decode_as(bytes, "collapsed", MAX_MEMORY);
+    decode_as(bytes, "legacy pprof", MAX_MEMORY);
 }
