@@ -16,6 +16,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/base/signals.h"
 
+#include "net/cpu_timer.h"
 #include "net/linger.h"
 #include "net/listen.h"
 
@@ -34,8 +35,8 @@
 #define MAX_EVENTS        256
 #define ACCEPTS_PER_ROUND 64
 #define SWEEP_NS          HEARTH_NS_PER_SEC
-#define FULL_SWEEP_NS     (50 * HEARTH_NS_PER_MS) /* between searches for room, at the limit */
-#define GUARD_NS          (100 * HEARTH_NS_PER_MS)
+#define FULL_SWEEP_NS     (50 * HEARTH_NS_PER_MS)  /* between searches for room, at the limit */
+#define GUARD_NS          (100 * HEARTH_NS_PER_MS) /* of wall time at least, of CPU time at most */
 /* More than a client sends before it knows that its call was refused. */
 #define GUARD_SLACK   (UINT64_C(16) << 20)
 #define TRIM_NS       HEARTH_NS_PER_SEC
@@ -77,10 +78,12 @@ struct hearth_acceptor {
     int64_t paused_until_ns;         /* listeners are not in the epoll set; 0: they are in it */
     int64_t swept_ns;                /* when gone connections were last removed from the peers */
     int64_t guarded_ns;              /* when hearth_peers_guard last ran */
+    bool is_guard_wanted;            /* the CPU timer has ended since, or could not be armed */
     int64_t paced_ns;                /* when slow connections were last cut */
     int64_t no_room_until_ns;        /* do not search for room before this time */
     int64_t trim_ns;                 /* when to give memory back to the kernel; 0: not needed */
     bool has_grpc;                   /* there was a gRPC connection */
+    struct hearth_cpu_timer cpu_timer;
     struct hearth_log_rate refused_rate, cut_rate, slow_rate, room_rate, tls_rate;
 };
 
@@ -467,11 +470,17 @@ static void accept_all(struct hearth_acceptor *acceptor)
     }
 }
 
-/* Cuts gRPC connections that flood; a second later, the memory of the flood is given back. */
+/*
+ * Cuts gRPC connections that flood; a second later, the memory of the flood is given back. A flood
+ * costs gRPC's thread time of a processor. So the guard runs when the process has used GUARD_NS of
+ * that since the last time, and at least with each sweep. While little is to do, this thread
+ * sleeps.
+ */
 static void guard_memory(struct hearth_acceptor *acceptor, int64_t now)
 {
     if (acceptor->has_grpc && now - acceptor->guarded_ns >= GUARD_NS) {
         acceptor->guarded_ns = now;
+        acceptor->is_guard_wanted = !hearth_cpu_timer_arm(&acceptor->cpu_timer, GUARD_NS);
         size_t n_cut =
             hearth_peers_guard(acceptor->peers, GUARD_SLACK, acceptor->options.max_message_bytes,
                                acceptor->options.max_unread_bytes);
@@ -552,7 +561,8 @@ static int compute_timeout_ms(const struct hearth_acceptor *acceptor)
         until = acceptor->paused_until_ns;
     }
 
-    if (acceptor->has_grpc && acceptor->guarded_ns + GUARD_NS < until) {
+    if (acceptor->has_grpc && acceptor->is_guard_wanted &&
+        acceptor->guarded_ns + GUARD_NS < until) {
         until = acceptor->guarded_ns + GUARD_NS;
     }
 
@@ -566,12 +576,17 @@ static void *run_acceptor(void *arg)
     struct hearth_acceptor *acceptor = arg;
     struct epoll_event events[MAX_EVENTS];
 
+    hearth_cpu_timer_start(&acceptor->cpu_timer);
+    acceptor->is_guard_wanted = true;
     for (;;) {
         atomic_store(&acceptor->turned_ns, hearth_clock_mono_ns());
-        int n = epoll_wait(acceptor->epoll_fd, events, MAX_EVENTS, compute_timeout_ms(acceptor));
+        int n = epoll_pwait(acceptor->epoll_fd, events, MAX_EVENTS, compute_timeout_ms(acceptor),
+                            &acceptor->cpu_timer.waiting);
         bool is_listening = false, is_ready = false;
+        acceptor->is_guard_wanted = acceptor->is_guard_wanted || n < 0; /* by the signal */
         for (int i = 0; i < n; i++) {
             if (events[i].data.ptr == &g_tag_wake) {
+                hearth_cpu_timer_stop(&acceptor->cpu_timer);
                 return NULL;
             }
             if (events[i].data.ptr == &g_tag_listener) {
