@@ -33,7 +33,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TICK_NS (100 * HEARTH_NS_PER_MS)
+#define TICK_NS       (100 * HEARTH_NS_PER_MS)
+#define QUIET_TICK_NS (500 * HEARTH_NS_PER_MS)
 
 /*
  * When a request ends, its memory is given back to the C library. With the library's defaults, it
@@ -115,16 +116,30 @@ static void publish_pools(const struct hearth_front *front)
     hearth_metric_set(HEARTH_M_QUERIES_RUNNING, (int64_t)hearth_workers_running(front->query_pool));
 }
 
-/* Works every TICK_NS until stop_ticker. */
+/*
+ * While no request is in work and no client watches the health, each tick would be for nothing. A
+ * request that begins meanwhile is looked at with the next one.
+ */
+static int64_t choose_tick_ns(struct hearth_front *front)
+{
+    hearth_mutex_lock(&front->watch_lock);
+    bool is_watched = front->watchers != NULL;
+    hearth_mutex_unlock(&front->watch_lock);
+
+    return is_watched || hearth_rpc_in_flight(front) > 0 ? TICK_NS : QUIET_TICK_NS;
+}
+
+/* Works every TICK_NS until stop_ticker, or QUIET_TICK_NS. */
 static void *run_ticker(void *arg)
 {
     struct hearth_front *front = arg;
     struct hearth_heap heap = {.ingest = front->ingest};
 
+    int64_t tick_ns = TICK_NS;
     hearth_mutex_lock(&front->tick_lock);
     while (!front->ticker_ends) {
         (void)hearth_mutex_wait_until(&front->tick_lock, &front->tick_wake,
-                                      hearth_clock_mono_ns() + TICK_NS);
+                                      hearth_clock_mono_ns() + tick_ns);
         hearth_mutex_unlock(&front->tick_lock);
         atomic_store(&front->ticked_ns, hearth_clock_mono_ns());
         hearth_rpc_cancel_gone(front);
@@ -132,6 +147,7 @@ static void *run_ticker(void *arg)
         publish_pools(front);
         hearth_grpc_tick(front->grpc);
         hearth_heap_tick(&heap, &front->has_garbage, hearth_clock_mono_ns());
+        tick_ns = choose_tick_ns(front);
         hearth_mutex_lock(&front->tick_lock);
     }
 
