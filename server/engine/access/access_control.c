@@ -19,6 +19,7 @@
 #include <sys/random.h>
 
 #define TURN_NS        (250 * HEARTH_NS_PER_MS)
+#define LONG_TURN_NS   HEARTH_NS_PER_SEC /* if credentials are looked at less often */
 #define SAVE_EACH_NS   (10 * HEARTH_NS_PER_SEC)
 #define STATEMENT_NS   (5 * HEARTH_NS_PER_SEC) /* the deadline of the thread's statements */
 #define SETUP_TOKEN_NS HEARTH_NS_PER_HOUR
@@ -169,7 +170,9 @@ static void offer_setup_token(struct hearth_access *access)
 /* True at the stop; otherwise after a while. */
 static bool wait_for_turn(struct hearth_access *access)
 {
-    int64_t until_ns = hearth_clock_mono_ns() + TURN_NS;
+    bool is_long = access->options.look_each_ns >= LONG_TURN_NS &&
+                   access->options.offer_setup_token == NULL && hearth_access_is_loaded(access);
+    int64_t until_ns = hearth_clock_mono_ns() + (is_long ? LONG_TURN_NS : TURN_NS);
 
     hearth_mutex_lock(&access->lock);
     while (!access->stopping && hearth_clock_mono_ns() < until_ns) {
