@@ -20,8 +20,9 @@
 #include <assert.h>
 #include <sys/statvfs.h>
 
-#define SIZES_EACH_NS      (60 * HEARTH_NS_PER_SEC)
-#define SIZES_EACH_FULL_NS (5 * HEARTH_NS_PER_SEC) /* so that free space is noticed soon */
+#define SIZES_EACH_NS      (300 * HEARTH_NS_PER_SEC)
+#define LIMITED_EACH_NS    (60 * HEARTH_NS_PER_SEC) /* with a limit of their sum */
+#define SIZES_EACH_FULL_NS (5 * HEARTH_NS_PER_SEC)  /* so that free space is noticed soon */
 
 enum disk_state {
     DISK_OK,         /* profiles are accepted */
@@ -107,6 +108,16 @@ static int64_t measure_free(const struct hearth_store *store)
     return (int64_t)n;
 }
 
+/* Until the sizes are measured again: about 30 ms of PostgreSQL's CPU. */
+static int64_t choose_pause_ns(const struct hearth_store *store, int state)
+{
+    if (hearth_store_live(store)->max_disk_bytes <= 0) {
+        return SIZES_EACH_NS;
+    }
+
+    return state == DISK_OVER_QUOTA ? SIZES_EACH_FULL_NS : LIMITED_EACH_NS;
+}
+
 /* Compare with the limits. After a limit was exceeded, it counts as 2 % stricter. */
 static int find_state(const struct hearth_store *store, int before)
 {
@@ -173,10 +184,13 @@ enum hearth_status hearth_disk_look(struct hearth_store *store, struct hearth_pg
 
     /* Measure. */
     atomic_store(&store->disk.n_free, measure_free(store));
+    int64_t pause_ns = choose_pause_ns(store, before);
+    if (store->disk.next_sizes_mono_ns > now_ns + pause_ns) { /* a limit was set meanwhile */
+        store->disk.next_sizes_mono_ns = now_ns + pause_ns;
+    }
     if (now_ns >= store->disk.next_sizes_mono_ns) {
         HEARTH_TRY(measure_tables(store, pg, err));
-        store->disk.next_sizes_mono_ns =
-            now_ns + (before == DISK_OVER_QUOTA ? SIZES_EACH_FULL_NS : SIZES_EACH_NS);
+        store->disk.next_sizes_mono_ns = now_ns + pause_ns;
     }
 
     /* Compare with the limits. */

@@ -31,8 +31,8 @@ hearth_disk_add_nodes(const struct hearth_store *store, struct hearth_pg *pg,
 void hearth_disk_begin(struct hearth_store *store, int64_t sizes_mono_ns);
 
 /*
- * Measure the tables (once a minute; every 5 s while they exceed their limit) and the free space,
- * and compare them with the limits. Logs each change of the state.
+ * Measure the tables (every five minutes; with a limit every minute, and every 5 s while they
+ * exceed it) and the free space, and compare them with the limits. Logs each change of the state.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_disk_look(struct hearth_store *store,
                                                       struct hearth_pg *pg, struct hearth_err *err);
