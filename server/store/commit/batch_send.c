@@ -346,6 +346,26 @@ static enum hearth_status send_script_once(struct hearth_batch *batch, struct he
     return status;
 }
 
+/* Roll back an attempt that failed with `status`, let the script be written again, and send it. */
+static enum hearth_status
+send_again(struct hearth_batch *batch, struct hearth_pg *pg, enum hearth_status status,
+           enum hearth_status (*rewrite)(struct hearth_batch *batch, struct hearth_err *err),
+           enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    hearth_pg_rollback(pg);
+    if (pg->conn == NULL) {
+        return status;
+    }
+
+    status = rewrite(batch, err);
+    if (status != HEARTH_OK) {
+        *ret_fault = HEARTH_PG_FAULT_RETRY;
+        return status;
+    }
+
+    return send_script_once(batch, pg, ret_fault, err);
+}
+
 enum hearth_status hearth_batch_send(struct hearth_batch *batch, struct hearth_pg *pg,
                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
@@ -370,16 +390,7 @@ enum hearth_status hearth_batch_send(struct hearth_batch *batch, struct hearth_p
 
     enum hearth_status status = send_script_once(batch, pg, ret_fault, err);
     if (status != HEARTH_OK && pg->conn != NULL && hearth_batch_blames_shards(batch, *ret_fault)) {
-        hearth_pg_rollback(pg);
-        if (pg->conn == NULL) {
-            return status;
-        }
-        status = hearth_batch_leave_shards(batch, err);
-        if (status != HEARTH_OK) {
-            *ret_fault = HEARTH_PG_FAULT_RETRY;
-            return status;
-        }
-        status = send_script_once(batch, pg, ret_fault, err);
+        status = send_again(batch, pg, status, hearth_batch_leave_shards, ret_fault, err);
     }
 
     if (status != HEARTH_OK && pg->conn != NULL && hearth_batch_blocked(batch) > 0) {
@@ -388,23 +399,12 @@ enum hearth_status hearth_batch_send(struct hearth_batch *batch, struct hearth_p
                            "the partition of the profile's day is being dropped; retry");
     }
 
-    if (status == HEARTH_OK || pg->conn == NULL || !lacks_late_copy(batch)) {
-        return status;
+    /* The batch has late profiles, and the script no COPY for them. */
+    if (status != HEARTH_OK && pg->conn != NULL && lacks_late_copy(batch)) {
+        status = send_again(batch, pg, status, hearth_batch_add_late_copy, ret_fault, err);
     }
 
-    /* The batch has late profiles, and the script no COPY for them: add it, and send again. */
-    hearth_pg_rollback(pg);
-    if (pg->conn == NULL) {
-        return status;
-    }
-
-    status = hearth_batch_add_late_copy(batch, err);
-    if (status != HEARTH_OK) {
-        *ret_fault = HEARTH_PG_FAULT_RETRY;
-        return status;
-    }
-
-    return send_script_once(batch, pg, ret_fault, err);
+    return status;
 }
 
 int64_t hearth_batch_late_rows(const struct hearth_batch *batch)
