@@ -18,7 +18,8 @@
  * coordinator (batch_catalog.c).
  *
  * There, the script names the tables of the shards, if the map of nodes knows them
- * (batch_shards.c), and has a COPY for each of them.
+ * (batch_shards.c), and has a COPY for each of them. Without a pooler, a prepared statement for
+ * each of them reads its watermarks.
  *
  * A batch of few rows is sent in another way, if that is possible (batch_prepared.h).
  *
@@ -134,11 +135,14 @@ struct hearth_batch {
     size_t n_claim_bytes;             /* of the script, including the INSERT of batch rows */
     struct hearth_batch_copy *copies; /* of the script, in its order */
     size_t n_copies;
-    struct hearth_shard *shards;     /* whose tables the script names, sorted; batch_shards.c */
-    size_t *first_of_shard;          /* index of its first dictionary; [n_shards] */
-    size_t n_shards;                 /* 0: it names the data tables */
-    struct hearth_nodes *nodes;      /* whose map has the shards */
-    bool has_moved;                  /* of the last attempt: the node lacked some of the shards */
+    struct hearth_shard *shards; /* whose tables the script names, sorted; batch_shards.c */
+    size_t *first_of_shard;      /* index of its first dictionary; [n_shards] */
+    size_t n_shards;             /* 0: it names the data tables */
+    struct hearth_nodes *nodes;  /* whose map has the shards */
+    bool is_prepared;            /* the script runs a prepared statement for each of them */
+    /* Of the last attempt: the placements that the node had, and whether it lacked some. */
+    int64_t n_placed;
+    bool has_moved;
     struct hearth_batch_mark *marks; /* of the last attempt, sorted by service; [n_dicts] */
     size_t n_marks;
     int64_t at_ns;       /* time of push ids */
@@ -154,8 +158,8 @@ struct hearth_batch {
  */
 enum {
     HEARTH_BATCH_LOCKED = 2,
-    HEARTH_BATCH_CLAIMED = 3, /* with so many results or more, the batch rows were inserted */
-    HEARTH_BATCH_WATERMARKS = 4,
+    HEARTH_BATCH_CLAIMED = 3,    /* with so many results or more, the batch rows were inserted */
+    HEARTH_BATCH_WATERMARKS = 4, /* the first of hearth_batch_mark_results() */
 };
 
 /* What a batch is made of. */
@@ -223,6 +227,12 @@ static inline unsigned hearth_batch_first_result(const struct hearth_batch *batc
     return batch->is_distributed ? 0 : 1;
 }
 
+/* The number of results that have watermarks. */
+static inline size_t hearth_batch_mark_results(const struct hearth_batch *batch)
+{
+    return batch->is_prepared ? batch->n_shards : 1;
+}
+
 /* The rows of the day are copied into its leaf. */
 static inline bool hearth_batch_fills_leaf(const struct hearth_batch_day *day)
 {
@@ -244,8 +254,20 @@ HEARTH_MUST_CHECK enum hearth_status hearth_batch_add_late_copy(struct hearth_ba
 /* Set the shards of dictionaries and items, if all are known and lie on the node. NO_MEMORY. */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_batch_find_shards(struct hearth_batch *batch, unsigned node, struct hearth_err *err);
-/* Append a SELECT of the number of shards that the node has, as of service 0, and watermarks. */
+/*
+ * Append statements that return the number of shards that the node has, as of service 0, and
+ * watermarks: one SELECT, or a prepared statement for each shard.
+ */
 void hearth_batch_select_from_shards(struct hearth_batch *batch);
+/*
+ * Before a send, outside a transaction: prepare the statements of shards, if the connection allows
+ * it, and write the script again if it is another one now. Only a lost connection, and NO_MEMORY,
+ * are failures.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_batch_prepare_shards(struct hearth_batch *batch,
+                                                                 struct hearth_pg *pg,
+                                                                 enum hearth_pg_fault *ret_fault,
+                                                                 struct hearth_err *err);
 /*
  * After an attempt that failed on an open connection: whether the reason may be that the script
  * named the tables of shards.

@@ -67,23 +67,28 @@ static int compare_marks(const void *left, const void *right)
     return (a->service_id > b->service_id) - (a->service_id < b->service_id);
 }
 
-/* Take the watermarks, and find out which items are late. Text format, sorted by service. */
+/* Take watermarks, and the number of placements, as of service 0 (batch_shards.c). Text format. */
 static void take_watermarks(struct hearth_batch *batch, const PGresult *result)
 {
-    batch->n_marks = 0;
     for (int row = 0; row < PQntuples(result) && batch->n_marks < batch->n_dicts; row++) {
         int64_t service_id = 0, watermark_ns = 0;
         bool is_parsed = hearth_str_to_i64(hearth_str_c(PQgetvalue(result, row, 0)), &service_id) &&
                          hearth_str_to_i64(hearth_str_c(PQgetvalue(result, row, 1)), &watermark_ns);
         HEARTH_ASSERT(is_parsed);
-        if (service_id == 0) { /* batch_shards.c */
-            batch->has_moved = watermark_ns != (int64_t)batch->n_shards;
+        if (service_id == 0) {
+            batch->n_placed += watermark_ns;
             continue;
         }
         batch->marks[batch->n_marks++] =
             (struct hearth_batch_mark){(int32_t)service_id, watermark_ns};
     }
+}
 
+/* All watermarks are there: find out whether shards have moved, and which items are late. */
+static void end_watermarks(struct hearth_batch *batch)
+{
+    batch->has_moved = batch->n_placed != (int64_t)batch->n_shards;
+    qsort(batch->marks, batch->n_marks, sizeof batch->marks[0], compare_marks);
     for (size_t i = 0; i < batch->n_items; i++) {
         struct hearth_batch_item *entry = &batch->items[i];
         struct hearth_batch_mark key = {.service_id = entry->item->service_id};
@@ -260,6 +265,26 @@ static enum hearth_status feed_copy(struct hearth_batch *batch, size_t n, struct
 
 /* ---- attempts ---- */
 
+/* Take a result of the script, of another statement than a COPY. */
+static void take_result(struct hearth_batch *batch, const PGresult *result)
+{
+    unsigned n = ++batch->n_results;
+    size_t first = HEARTH_BATCH_WATERMARKS, end = first + hearth_batch_mark_results(batch);
+
+    if (n == HEARTH_BATCH_CLAIMED) {
+        batch->in_doubt = false; /* our rows were inserted, so no earlier attempt was committed */
+    } else if (n >= first && n < end) {
+        take_watermarks(batch, result);
+    } else if (n >= end && PQresultStatus(result) == PGRES_TUPLES_OK) {
+        take_new_ids(batch, result);
+    }
+
+    if (n + 1 == end) {
+        end_watermarks(batch);
+        expect_no_new_ids(batch);
+    }
+}
+
 /* Take the results until the end of the script. *ret_committed: COMMIT was acknowledged. */
 static enum hearth_status run_batch_script(struct hearth_batch *batch, struct hearth_pg *pg,
                                            bool *ret_committed, enum hearth_pg_fault *ret_fault,
@@ -272,26 +297,15 @@ static enum hearth_status run_batch_script(struct hearth_batch *batch, struct he
         if (result == NULL) {
             return HEARTH_OK;
         }
-        /* Take it. */
         bool is_copy = PQresultStatus(result) == PGRES_COPY_IN;
-        batch->n_results += !is_copy;
-        if (is_copy) {
-            HEARTH_ASSERT(n_fed < batch->n_copies);
-        } else if (batch->n_results == HEARTH_BATCH_CLAIMED) {
-            batch->in_doubt =
-                false; /* our rows were inserted, so no earlier attempt was committed */
-        } else if (batch->n_results == HEARTH_BATCH_WATERMARKS) {
-            take_watermarks(batch, result);
-            expect_no_new_ids(batch);
-        } else if (batch->n_results > HEARTH_BATCH_WATERMARKS &&
-                   PQresultStatus(result) == PGRES_TUPLES_OK) {
-            take_new_ids(batch, result);
+        if (!is_copy) {
+            take_result(batch, result);
         }
         *ret_committed = strcmp(PQcmdStatus(result), "COMMIT") == 0;
         PQclear(result);
 
-        /* Feed the COPY. */
         if (is_copy) {
+            HEARTH_ASSERT(n_fed < batch->n_copies);
             HEARTH_TRY(feed_copy(batch, n_fed++, pg, ret_fault, err));
         }
     }
@@ -313,6 +327,8 @@ static enum hearth_status send_script_once(struct hearth_batch *batch, struct he
     batch->n_results = hearth_batch_first_result(batch);
     batch->catalog_status = HEARTH_OK;
     batch->catalog_lost = batch->has_moved = false;
+    batch->n_marks = 0;
+    batch->n_placed = 0;
     enum hearth_status status = hearth_pg_script_send(pg, batch->script.p, ret_fault, err);
     if (status == HEARTH_OK) {
         status = run_batch_script(batch, pg, &committed, ret_fault, err);
@@ -376,7 +392,6 @@ enum hearth_status hearth_batch_send(struct hearth_batch *batch, struct hearth_p
         batch->items[i].late = batch->items[i].blocked = false;
     }
 
-    batch->n_marks = 0;
     if (hearth_batch_is_small(batch, pg)) {
         bool is_refused = false;
         enum hearth_status sent = hearth_batch_send_small(batch, pg, &is_refused, ret_fault, err);
@@ -388,6 +403,7 @@ enum hearth_status hearth_batch_send(struct hearth_batch *batch, struct hearth_p
         batch->statements->n_scripts--;
     }
 
+    HEARTH_TRY(hearth_batch_prepare_shards(batch, pg, ret_fault, err));
     enum hearth_status status = send_script_once(batch, pg, ret_fault, err);
     if (status != HEARTH_OK && pg->conn != NULL && hearth_batch_blames_shards(batch, *ret_fault)) {
         status = send_again(batch, pg, status, hearth_batch_leave_shards, ret_fault, err);

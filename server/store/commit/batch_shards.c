@@ -11,10 +11,15 @@
  *
  * If shards are missing, or a statement is refused, nothing is stored, and the batch is sent again
  * with the names of the data tables (docs/decisions/0044-connections-to-nodes.md).
+ *
+ * To plan the count and the watermarks costs more than to run them. So, on a direct connection,
+ * there is a prepared statement for each shard, with both. It is planned again, and finds its table
+ * by the name, when that table is another one: a shard may move away and come back.
  */
 #include "hearth/base/metrics.h"
 
 #include "commit/batch.h"
+#include "commit/commit_statements.h"
 #include "pg/nodes.h"
 #include "read/node_parts.h"
 
@@ -106,6 +111,7 @@ enum hearth_status hearth_batch_find_shards(struct hearth_batch *batch, unsigned
     if (look_up_shards(batch, node, shard_of)) {
         collect_shards(batch, shard_of);
         place_items(batch);
+        batch->is_prepared = batch->statements != NULL && batch->statements->n_shards > 0;
     }
 
     return HEARTH_OK;
@@ -113,14 +119,25 @@ enum hearth_status hearth_batch_find_shards(struct hearth_batch *batch, unsigned
 
 /* ---- script ---- */
 
-static void select_watermarks(struct hearth_batch *batch, size_t shard)
+/* The coordinator, which may take over from a node, is a group without these shards. */
+#define SELECT_PLACED                                                                       \
+    "SELECT 0 AS service_id, count(*) AS watermark FROM pg_catalog.pg_dist_placement WHERE" \
+    " groupid = (SELECT groupid FROM pg_catalog.pg_dist_local_group) AND shardid = "
+
+static void select_watermarks(struct hearth_buf *out, const struct hearth_shard *shard)
+{
+    hearth_buf_cstr(out, " UNION ALL SELECT service_id, watermark FROM ");
+    hearth_shard_name(out, HEARTH_SHARD_ROLL_STATE, shard);
+    hearth_buf_cstr(out, " WHERE service_id = ANY (");
+}
+
+/* The distinct services of a shard, as the text of an array. */
+static void write_services(struct hearth_batch *batch, size_t shard)
 {
     struct hearth_buf *out = &batch->script;
     int32_t last = 0; /* no service */
 
-    hearth_buf_cstr(out, " UNION ALL SELECT service_id, watermark FROM ");
-    hearth_shard_name(out, HEARTH_SHARD_ROLL_STATE, &batch->shards[shard]);
-    hearth_buf_cstr(out, " WHERE service_id = ANY ('{");
+    hearth_buf_cstr(out, "'{");
     for (size_t i = batch->first_of_shard[shard]; i < batch->n_dicts; i++) {
         const struct hearth_batch_dict *dict = &batch->dicts[i];
         if (dict->shard == shard && dict->service_id != last) {
@@ -128,25 +145,138 @@ static void select_watermarks(struct hearth_batch *batch, size_t shard)
             last = dict->service_id;
         }
     }
-    hearth_buf_cstr(out, "}')");
+    hearth_buf_cstr(out, "}'");
 }
 
-/* The coordinator, which may take over from a node, is a group without these shards. */
+static void execute_shards(struct hearth_batch *batch)
+{
+    for (size_t i = 0; i < batch->n_shards; i++) {
+        hearth_buf_printf(&batch->script, "EXECUTE hearth_shard_%" PRId64 "(",
+                          id_of(&batch->shards[i]));
+        write_services(batch, i);
+        hearth_buf_cstr(&batch->script, ");");
+    }
+}
+
 void hearth_batch_select_from_shards(struct hearth_batch *batch)
 {
     struct hearth_buf *out = &batch->script;
 
-    hearth_buf_cstr(out, "SELECT 0 AS service_id, count(*) AS watermark FROM"
-                         " pg_catalog.pg_dist_placement WHERE groupid = (SELECT groupid FROM"
-                         " pg_catalog.pg_dist_local_group) AND shardid = ANY ('{");
+    if (batch->is_prepared) {
+        execute_shards(batch);
+        return;
+    }
+
+    hearth_buf_cstr(out, SELECT_PLACED "ANY ('{");
     for (size_t i = 0; i < batch->n_shards; i++) {
         hearth_buf_printf(out, "%s%" PRId64, i == 0 ? "" : ",", id_of(&batch->shards[i]));
     }
     hearth_buf_cstr(out, "}')");
     for (size_t i = 0; i < batch->n_shards; i++) {
-        select_watermarks(batch, i);
+        select_watermarks(out, &batch->shards[i]);
+        write_services(batch, i);
+        hearth_buf_byte(out, ')');
     }
-    hearth_buf_cstr(out, " ORDER BY service_id;");
+    hearth_buf_byte(out, ';');
+}
+
+/* ---- prepared statements ---- */
+
+static bool has_statement(const struct hearth_commit_statements *statements, int64_t shard)
+{
+    bool has = false;
+    for (size_t i = 0; i < statements->n_shards && !has; i++) {
+        has = statements->shards[i] == shard;
+    }
+    return has;
+}
+
+static size_t count_missing(const struct hearth_batch *batch)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < batch->n_shards; i++) {
+        n += !has_statement(batch->statements, id_of(&batch->shards[i]));
+    }
+    return n;
+}
+
+static void write_prepare(struct hearth_buf *out, const struct hearth_shard *shard)
+{
+    hearth_buf_printf(out, "PREPARE hearth_shard_%" PRId64 " (int4[]) AS " SELECT_PLACED "%" PRId64,
+                      id_of(shard), id_of(shard));
+    select_watermarks(out, shard);
+    hearth_buf_cstr(out, "$1);");
+}
+
+/* Prepare the statements that are missing, at least one. What was prepared outlasts a ROLLBACK. */
+static enum hearth_status prepare_missing(struct hearth_batch *batch, struct hearth_pg *pg,
+                                          enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct hearth_commit_statements *statements = batch->statements;
+    size_t n = statements->n_shards;
+    HEARTH_CLEANUP(hearth_buf_release) struct hearth_buf sql;
+
+    hearth_buf_init(&sql, 0);
+    hearth_buf_cstr(&sql, n == 0 ? "DEALLOCATE ALL;" : "");
+    for (size_t i = 0; i < batch->n_shards; i++) {
+        if (!has_statement(statements, id_of(&batch->shards[i]))) {
+            write_prepare(&sql, &batch->shards[i]);
+            statements->shards[n++] = id_of(&batch->shards[i]);
+        }
+    }
+    hearth_buf_byte(&sql, '\0');
+    if (hearth_buf_failed(&sql)) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the statements of shards");
+    }
+
+    statements->n_shards = 0; /* if it fails, some are there */
+    HEARTH_TRY(hearth_pg_script(pg, sql.p, ret_fault, err));
+    statements->n_shards = n;
+
+    return HEARTH_OK;
+}
+
+/* Whether statements are used. Those of another connection, and too many, are forgotten. */
+static bool may_prepare(const struct hearth_batch *batch, const struct hearth_pg *pg)
+{
+    struct hearth_commit_statements *statements = batch->statements;
+
+    if (statements == NULL || batch->max_small_rows == 0 || !pg->is_direct ||
+        batch->n_shards == 0 || batch->n_shards > HEARTH_MAX_PREPARED_SHARDS) {
+        return false;
+    }
+
+    if (statements->n_connects != pg->n_connects ||
+        statements->n_shards + count_missing(batch) > HEARTH_MAX_PREPARED_SHARDS) {
+        statements->n_connects = pg->n_connects;
+        statements->prepared = 0;
+        statements->n_shards = 0;
+    }
+
+    return true;
+}
+
+enum hearth_status hearth_batch_prepare_shards(struct hearth_batch *batch, struct hearth_pg *pg,
+                                               enum hearth_pg_fault *ret_fault,
+                                               struct hearth_err *err)
+{
+    bool is_prepared = may_prepare(batch, pg);
+    if (is_prepared && count_missing(batch) > 0) {
+        enum hearth_status status = prepare_missing(batch, pg, ret_fault, err);
+        if (pg->conn == NULL) {
+            return status;
+        }
+        is_prepared = status == HEARTH_OK; /* a table that is missing: the script finds out */
+    }
+
+    if (is_prepared == batch->is_prepared) {
+        return HEARTH_OK;
+    }
+
+    batch->is_prepared = is_prepared;
+    *ret_fault = HEARTH_PG_FAULT_RETRY; /* of a failure */
+
+    return hearth_batch_write_script(batch, err);
 }
 
 /* ---- attempts ---- */
@@ -169,6 +299,10 @@ enum hearth_status hearth_batch_leave_shards(struct hearth_batch *batch, struct 
         batch->items[i].shard = 0;
     }
     batch->n_shards = 0;
+    batch->is_prepared = false;
+    if (batch->statements != NULL) {
+        batch->statements->n_shards = 0; /* they may be the reason */
+    }
     hearth_nodes_suspect(batch->nodes);
     hearth_metric_add(HEARTH_M_BATCHES_SHARDS_LEFT, 1);
 

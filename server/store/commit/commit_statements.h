@@ -3,7 +3,7 @@
  *
  * A statement is prepared when a pipeline first runs it. Those that insert into the leaves of a day
  * name the leaves, so there are some for each of two days; a later day takes the place of the
- * older one.
+ * older one. On a node, there is one for each shard.
  *
  * Threads: confined to the committer.
  */
@@ -27,12 +27,17 @@ enum hearth_commit_statement {
 };
 #define HEARTH_MAX_INSERT_ROWS 8
 
+/* Shards with a statement, on a node. If there are more, all are forgotten, and begin again. */
+#define HEARTH_MAX_PREPARED_SHARDS 64
+
 /* What a committer has prepared on its connection; zero: nothing. */
 struct hearth_commit_statements {
     uint64_t n_connects; /* of the connection that has them */
     uint32_t prepared;   /* a bit for each */
     int32_t days[2];     /* whose leaves they write to */
     unsigned n_scripts;  /* batches that are sent as scripts, since one was refused */
+    int64_t shards[HEARTH_MAX_PREPARED_SHARDS]; /* that have a statement: batch_shards.c */
+    size_t n_shards;                            /* 0: names may be taken by old ones */
 };
 
 /* One pipeline that runs them. */

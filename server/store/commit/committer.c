@@ -141,7 +141,7 @@ static void begin_job(struct hearth_commit_job *job, struct hearth_committer *co
         .committer = committer->number,
         .nodes = committer->node == 0 ? NULL : all->nodes,
         .node = committer->node,
-        .statements = committer->node == 0 ? &committer->statements : NULL,
+        .statements = &committer->statements,
     };
     job->status = hearth_batch_encode(&job->batch, &input, &job->err);
 
