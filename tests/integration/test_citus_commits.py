@@ -16,6 +16,7 @@ from citus_nodes import CITUS, WHY_NOT, Nodes
 from pprof import Profile
 from questions import CPU, QUERIER
 from server import PUSH, RpcError, Server, eventually, in_threads, note, now_ms, sql
+from test_pgbouncer import Pooler
 
 MINUTE = 60_000
 SERVICES = ["svc-%d" % i for i in range(10)]
@@ -80,6 +81,21 @@ class CitusCommits(unittest.TestCase):
         self.assertEqual([self.total(server, service) for service in services], list(range(1, 11)))
         for worker in self.nodes.workers:  # who begins a two-phase commit keeps a row of it for a while
             self.assertEqual(sql(worker.url(), "SELECT count(*) FROM pg_dist_transaction"), [["0"]])
+        server.stop()
+
+    def test_only_workers_without_a_pooler_are_sent_prepared_statements(self):
+        pooled, direct = self.nodes.workers
+        pooler = Pooler(pooled, 1)
+        self.addCleanup(pooler.stop)
+        address = "127.0.0.1:%d=%s/pool:6432" % (pooled.port, pooled.directory)
+        server = Server("--builder=false", "--node-addresses", address, database_url=self.nodes.url())
+        services = ["pooled-%d" % i for i in range(10)]
+        for k, service in enumerate(services):
+            self.push(server, service, k + 1, "first")
+        executed = "SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query LIKE '%EXECUTE hearth_shard_%'"
+        self.assertEqual([sql(node.url(), executed) for node in (pooled, direct)], [[["0"]], [["1"]]])
+        self.assertEqual(sql(pooler.url(), "SELECT count(*) FROM pg_prepared_statements"), [["0"]])
+        self.assertEqual([self.total(server, service) for service in services], list(range(1, 11)))
         server.stop()
 
     def test_profiles_of_known_series_are_stored_while_the_coordinator_is_down(self):

@@ -15,7 +15,7 @@ from server import Cluster, RpcError, Server, Session, eventually, in_threads, n
 MINUTE, HOUR = 60_000, 3_600_000
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
 CONFIG = """[databases]
-* = host={directory} user=hearth
+* = host={directory} port={port} user=hearth
 [pgbouncer]
 listen_addr =
 unix_socket_dir = {directory}/pool
@@ -41,7 +41,7 @@ class Pooler:
         os.makedirs(pool, exist_ok=True)
         self.config = os.path.join(pool, "config")
         with open(self.config, "w") as out:
-            out.write(CONFIG.format(directory=self.directory, size=size, more=more))
+            out.write(CONFIG.format(directory=self.directory, port=getattr(cluster, "port", 5432), size=size, more=more))
         if cluster.as_user:
             shutil.chown(pool, "postgres", "postgres")
         self.as_user = cluster.as_user

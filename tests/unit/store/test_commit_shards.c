@@ -2,6 +2,7 @@
  * test_commit_shards.c -- commits on a node that name the tables of its shards. Tables of their own
  * stand for the shards, and for Citus' catalogues; Citus itself: test_citus_commits.py.
  */
+#include "commit/commit_queue.h"
 #include "node_map.h"
 #include "whole_dictionaries.h"
 
@@ -79,11 +80,11 @@ static void map_services(void)
     assert_ok(hearth_committers_follow(g_fix.store->committers, g_fix.nodes, &err));
 }
 
-static int open_nodes(void **state)
+static int open_nodes_with(size_t prepared_rows)
 {
-    (void)state;
     struct hearth_store_options options;
     hearth_store_options_init(&options);
+    options.commit_prepared_rows = prepared_rows;
     options.n_committers = 1;
     options.linger_ns = 5 * HEARTH_NS_PER_SEC; /* a round is one batch */
     options.commit_rows = N_SERVICES;
@@ -93,6 +94,18 @@ static int open_nodes(void **state)
     g_fix.nodes = make_nodes(g_fix.store);
     map_services();
     return 0;
+}
+
+static int open_nodes(void **state)
+{
+    (void)state;
+    return open_nodes_with(16);
+}
+
+static int open_nodes_without_statements(void **state)
+{
+    (void)state;
+    return open_nodes_with(0);
 }
 
 static int close_nodes(void **state)
@@ -144,6 +157,23 @@ static long long count_rows(const char *table)
     return pg_cluster_int(g_fix.url, sql);
 }
 
+/* The sessions whose last batch ran prepared statements of shards; `what` is selected from them. */
+static long long of_prepared_sessions(const char *what)
+{
+    char sql[256];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT %s FROM pg_stat_activity WHERE datname = current_database() AND pid <>"
+                   " pg_backend_pid() AND query LIKE '%%EXECUTE hearth_shard_%%'",
+                   what);
+    return pg_cluster_int(g_fix.url, sql);
+}
+
+/* Those of the committer of the node, which does nothing between rounds. */
+static struct hearth_commit_statements *get_statements(void)
+{
+    return &g_fix.store->committers->committers[1]->statements;
+}
+
 static void a_batch_goes_to_the_tables_of_its_shards_and_locks_each_of_them(void **state)
 {
     (void)state;
@@ -193,6 +223,99 @@ static void late_and_repeated_profiles_are_found_in_the_tables_of_the_shards(voi
     assert_int_equal(count_rows("profile_late"), 0);
 }
 
+static void a_connection_prepares_statements_of_shards_and_a_new_one_does_so_again(void **state)
+{
+    (void)state;
+    push_round(hearth_clock_wall_ns(), 0);
+    assert_int_equal(of_prepared_sessions("count(*)"), 1);
+    long long pid = of_prepared_sessions("min(pid)");
+    of_prepared_sessions("count(pg_terminate_backend(pid, 10000))");
+    push_round(hearth_clock_wall_ns(), 0);
+    assert_int_equal(of_prepared_sessions("count(*)"), 1);
+    assert_int_not_equal(of_prepared_sessions("min(pid)"), pid);
+    assert_int_equal(count_of_shards(HEARTH_SOURCE_PROFILE), 2 * N_SERVICES);
+}
+
+static void without_prepared_statements_no_session_runs_any(void **state)
+{
+    (void)state;
+    push_round(hearth_clock_wall_ns(), 0);
+    assert_int_equal(of_prepared_sessions("count(*)"), 0);
+    assert_int_equal(count_of_shards(HEARTH_SOURCE_PROFILE), N_SERVICES);
+}
+
+/* A shard moves away and back: its table has the same name, and is another one. */
+static void a_prepared_statement_reads_the_table_that_has_the_name_now(void **state)
+{
+    (void)state;
+    char sql[512];
+    int64_t ts_ns = hearth_clock_wall_ns();
+    long long id = (long long)id_of(1, HEARTH_SHARD_ROLL_STATE);
+    push_round(ts_ns, 0);
+    (void)snprintf(
+        sql, sizeof sql,
+        "DROP TABLE hearth_data.roll_state_%lld; CREATE TABLE hearth_data.roll_state_%lld"
+        " (LIKE hearth_data.roll_state INCLUDING ALL); INSERT INTO"
+        " hearth_data.roll_state_%lld (service_id, watermark, built_to, compacted_to,"
+        " generation) SELECT DISTINCT service_id, %lld, 0, 0, 0 FROM"
+        " hearth_data.profile_%lld",
+        id, id, id, (long long)ts_ns + 10, (long long)id_of(1, HEARTH_SOURCE_PROFILE));
+    run(sql);
+    long long n = count_of_shard(1, HEARTH_SOURCE_PROFILE);
+    push_round(ts_ns + 9, 0);
+    assert_int_equal(of_prepared_sessions("count(*)"), 1);
+    assert_true(n > 0);
+    assert_int_equal(count_of_shards(HEARTH_SOURCE_LATE), n);
+    assert_int_equal(count_of_shards(HEARTH_SOURCE_PROFILE), 2 * N_SERVICES - n);
+}
+
+static void a_session_keeps_statements_of_a_limited_number_of_shards(void **state)
+{
+    (void)state;
+    push_round(hearth_clock_wall_ns(), 0);
+    struct hearth_commit_statements *statements = get_statements();
+    assert_int_equal(statements->n_shards, N_SHARDS);
+    for (size_t i = 0; i < HEARTH_MAX_PREPARED_SHARDS - 1; i++) { /* of others, by now */
+        statements->shards[i] = 1000000 + (int64_t)i;
+    }
+    statements->n_shards = HEARTH_MAX_PREPARED_SHARDS - 1;
+    push_round(hearth_clock_wall_ns(), 0); /* the names of its statements are taken */
+    assert_int_equal(statements->n_shards, N_SHARDS);
+    assert_int_equal(of_prepared_sessions("count(*)"), 1);
+    assert_int_equal(count_of_shards(HEARTH_SOURCE_PROFILE), 2 * N_SERVICES);
+}
+
+static void statements_whose_names_are_taken_are_prepared_again(void **state)
+{
+    (void)state;
+    int64_t left = hearth_metric_value(HEARTH_M_BATCHES_SHARDS_LEFT);
+    push_round(hearth_clock_wall_ns(), 0);
+    struct hearth_commit_statements *statements = get_statements();
+    statements->shards[0] = 1000000; /* so the statement of that shard is prepared twice */
+    push_round(hearth_clock_wall_ns(), 0);
+    assert_int_equal(of_prepared_sessions("count(*)"), 0);
+    push_round(hearth_clock_wall_ns(), 0);
+    assert_int_equal(statements->n_shards, N_SHARDS);
+    assert_int_equal(of_prepared_sessions("count(*)"), 1);
+    assert_int_equal(hearth_metric_value(HEARTH_M_BATCHES_SHARDS_LEFT), left);
+    assert_int_equal(count_of_shards(HEARTH_SOURCE_PROFILE), 3 * N_SERVICES);
+}
+
+static void
+a_batch_whose_statements_are_gone_is_stored_by_the_names_of_the_data_tables(void **state)
+{
+    (void)state;
+    int64_t left = hearth_metric_value(HEARTH_M_BATCHES_SHARDS_LEFT);
+    push_round(hearth_clock_wall_ns(), 0);
+    of_prepared_sessions("count(pg_terminate_backend(pid, 10000))");
+    get_statements()->n_connects++; /* as if the next connection had them */
+    push_round(hearth_clock_wall_ns(), 0);
+    assert_int_equal(get_statements()->n_shards, 0);
+    assert_in_range(hearth_metric_value(HEARTH_M_BATCHES_SHARDS_LEFT) - left, 1, N_SERVICES);
+    assert_int_equal(count_rows("profile"), N_SERVICES);
+    assert_int_equal(count_of_shards(HEARTH_SOURCE_PROFILE), N_SERVICES);
+}
+
 static void a_batch_whose_shard_has_moved_is_stored_by_the_names_of_the_data_tables(void **state)
 {
     (void)state;
@@ -229,6 +352,9 @@ static void a_batch_that_is_refused_the_table_of_a_shard_is_stored_by_the_data_t
 }
 
 #define NODE_TEST(name) cmocka_unit_test_setup_teardown(name, open_nodes, close_nodes)
+/* The same without prepared statements, as through a pooler. */
+#define TEXT_TEST(name) \
+    cmocka_unit_test_setup_teardown(name, open_nodes_without_statements, close_nodes)
 
 int main(void)
 {
@@ -237,6 +363,14 @@ int main(void)
         NODE_TEST(late_and_repeated_profiles_are_found_in_the_tables_of_the_shards),
         NODE_TEST(a_batch_whose_shard_has_moved_is_stored_by_the_names_of_the_data_tables),
         NODE_TEST(a_batch_that_is_refused_the_table_of_a_shard_is_stored_by_the_data_tables),
+        NODE_TEST(a_connection_prepares_statements_of_shards_and_a_new_one_does_so_again),
+        NODE_TEST(a_prepared_statement_reads_the_table_that_has_the_name_now),
+        NODE_TEST(a_session_keeps_statements_of_a_limited_number_of_shards),
+        NODE_TEST(statements_whose_names_are_taken_are_prepared_again),
+        NODE_TEST(a_batch_whose_statements_are_gone_is_stored_by_the_names_of_the_data_tables),
+        TEXT_TEST(without_prepared_statements_no_session_runs_any),
+        TEXT_TEST(late_and_repeated_profiles_are_found_in_the_tables_of_the_shards),
+        TEXT_TEST(a_batch_whose_shard_has_moved_is_stored_by_the_names_of_the_data_tables),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }
