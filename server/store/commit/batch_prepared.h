@@ -13,7 +13,8 @@
  * a script, and so are the next ones.
  *
  * Only on a direct connection to one PostgreSQL: a pooler may run each transaction in another
- * session, and a node of distributed tables plans each statement for its shards anyway.
+ * session. On a node of distributed tables, most of a small commit is its INSERT through Citus,
+ * which is planned each time (docs/decisions/0044-connections-to-nodes.md).
  *
  * Threads: confined to the committer.
  */
