@@ -56,10 +56,10 @@ class CitusCommits(unittest.TestCase):
         """A request with a new span."""
         server.grpc_bytes(otlp.EXPORT, otlp.request(({"service.name": service}, [otlp.span(trace)])), timeout=DEADLINE)
 
-    def stored_spans(self):
-        """{service: number of spans} of services whose name begins with span-."""
+    def stored_spans(self, begin="span-"):
+        """{service: number of spans} of services whose name begins so."""
         rows = self.nodes.sql("SELECT service_id, sum(n_spans) FROM hearth_data.span_group GROUP BY service_id")
-        names = dict(self.nodes.sql("SELECT service_id, name FROM hearth_data.service WHERE name LIKE 'span-%'"))
+        names = dict(self.nodes.sql("SELECT service_id, name FROM hearth_data.service WHERE name LIKE '%s%%'" % begin))
         return {names[id]: int(n) for id, n in rows if id in names}
 
     def services_of(self, worker):
@@ -154,6 +154,17 @@ class CitusCommits(unittest.TestCase):
         for service, k in traces:
             rows = self.nodes.sql("SELECT 1 FROM hearth_data.span_group WHERE trace_id = '\\x%s'" % traces[service, k].hex())
             self.assertTrue(rows, (service, k))
+        server.stop()
+
+    def test_a_node_stores_spans_of_several_shards_without_a_two_phase_commit(self):
+        server = Server("--builder=false", "--otlp-traces", database_url=self.nodes.url())
+        begun = lambda: [sql(worker.url(), "SELECT count(*) FROM pg_dist_transaction") for worker in self.nodes.workers]
+        eventually(lambda: begun() == [[["0"]], [["0"]]], 30, what="the end of earlier commits")
+        services = ["sharded-%d" % i for i in range(10)]
+        request = otlp.request(*[({"service.name": service}, [otlp.span(otlp.new_trace())]) for service in services])
+        server.grpc_bytes(otlp.EXPORT, request, timeout=DEADLINE)
+        self.assertEqual(begun(), [[["0"]], [["0"]]])
+        self.assertEqual(self.stored_spans("sharded-"), dict.fromkeys(services, 1))
         server.stop()
 
     def test_a_day_whose_partitions_cannot_be_made_is_refused_with_the_name_of_the_dead_worker_and_others_go_on(self):

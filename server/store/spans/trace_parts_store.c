@@ -129,7 +129,30 @@ static enum hearth_status check_services(void *context, struct hearth_pg *pg,
                     : HEARTH_FAIL(err, HEARTH_ABORTED, "a service of the spans was removed; retry");
 }
 
-/* A transaction of one statement: its commit is the answer. */
+/*
+ * In a transaction block, which lets Citus insert into several shards by this session. A statement
+ * alone goes through a second connection of the node to itself, and a two-phase commit.
+ */
+static enum hearth_status insert_in_block(struct taken *taken, enum hearth_pg_fault *ret_fault,
+                                          struct hearth_err *err)
+{
+    struct hearth_pg *pg = &taken->to->pg;
+
+    enum hearth_status status = hearth_pg_script(pg, "BEGIN", ret_fault, err);
+    if (status == HEARTH_OK) {
+        status = hearth_trace_rows_insert(taken->rows, taken->n, pg, &taken->arena,
+                                          taken->to->cancel, ret_fault, err);
+    }
+    if (status == HEARTH_OK) {
+        status = hearth_pg_script(pg, "COMMIT", ret_fault, err);
+    }
+    if (status != HEARTH_OK) {
+        hearth_pg_rollback(pg);
+    }
+
+    return status;
+}
+
 static enum hearth_status insert_taken(struct taken *taken, struct hearth_err *err)
 {
     struct hearth_trace_target *to = taken->to;
@@ -138,8 +161,7 @@ static enum hearth_status insert_taken(struct taken *taken, struct hearth_err *e
         enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
         HEARTH_TRY(ensure_leaves(taken, err));
         HEARTH_TRY(connect_target(to, err));
-        enum hearth_status status = hearth_trace_rows_insert(
-            taken->rows, taken->n, &to->pg, &taken->arena, to->cancel, &fault, err);
+        enum hearth_status status = insert_in_block(taken, &fault, err);
         if (status == HEARTH_OK) {
             break;
         }
