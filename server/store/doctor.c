@@ -122,11 +122,11 @@ static int64_t count_connections_of_one(const struct hearth_doctor *doctor, bool
     int64_t n_each = options->n_committers, n_readers = options->max_readers;
 
     /*
-     * Housekeeping, the builder and the thread of spans have one connection each, and each
-     * committer of a node has one for the catalogue.
+     * Housekeeping, the builder and the thread of spans have one connection each, as the thread
+     * has that follows nodes, and each committer of a node has one for the catalogue.
      */
     int64_t n_nodes = nodes == NULL ? 0 : hearth_nodes_count(nodes);
-    int64_t n = (1 + n_nodes) * n_each + n_readers + 3;
+    int64_t n = (1 + n_nodes) * n_each + n_readers + 3 + (nodes != NULL);
 
     /* Citus opens one to the node for each of these, beside those of hearthd. */
     return n + (to_node && nodes != NULL ? n_each + n_readers : 0);

@@ -21,10 +21,10 @@
 #include "commit/committers.h"
 #include "commit/ingest_dict.h"
 #include "housekeeping.h"
+#include "node_follow.h"
 #include "pg/clocks.h"
 #include "pg/layout.h"
 #include "pg/migrate.h"
-#include "pg/node_health.h"
 #include "pg/nodes.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
@@ -249,6 +249,14 @@ static enum hearth_status make_first_leaves(struct hearth_store *store, struct h
     return hearth_pg_alive(pg) ? HEARTH_OK : hearth_pg_connect(pg, CONNECT_TIMEOUT_MS, err);
 }
 
+/* Start the thread that follows the nodes, which the boot has found. */
+static enum hearth_status start_follower(struct hearth_store *store, struct hearth_err *err)
+{
+    return store->nodes == NULL || store->node_follower != NULL
+               ? HEARTH_OK
+               : hearth_node_follower_start(store, &store->node_follower, err);
+}
+
 /*
  * Run the steps that lead to a ready store, up to the first that fails. Call it again after a
  * failure: it repeats harmless steps, and starts each part only once.
@@ -275,7 +283,8 @@ static enum hearth_status boot_once(struct hearth_store *store, struct hearth_pg
     HEARTH_TRY(hearth_wall_raise(store, pg, err));
     if (pg->read_only != NULL) {
         HEARTH_TRY(hearth_catalog_refresh(store->catalog, &store->boot_cancel, err));
-        return hearth_known_applications_step(store, pg, err);
+        HEARTH_TRY(hearth_known_applications_step(store, pg, err));
+        return start_follower(store, err);
     }
 
     /* Prepare the rows and leaves that writers need, and the catalogue in memory. */
@@ -290,8 +299,9 @@ static enum hearth_status boot_once(struct hearth_store *store, struct hearth_pg
     HEARTH_TRY(hearth_catalog_refresh(store->catalog, &store->boot_cancel, err));
 
     HEARTH_TRY(hearth_known_applications_step(store, pg, err));
+    HEARTH_TRY(start_writers(store, err));
 
-    return start_writers(store, err);
+    return start_follower(store, err);
 }
 
 /* Sleep until the time has passed, somebody wants a look at the database, or the store closes. */
@@ -395,53 +405,16 @@ static enum hearth_status check_connection(struct hearth_store *store, struct he
     return status;
 }
 
-/*
- * Read the map of nodes when it is due, and look whether they answer. If a node has lost commits,
- * what this server remembers of them is wrong, so the lineage counts as lost.
- */
-static void follow_nodes(struct hearth_store *store, struct hearth_pg *pg, int64_t *next_look_ns)
-{
-    struct hearth_err err = HEARTH_ERR_INIT;
-    char loss[256];
-
-    if (store->nodes == NULL) {
-        return;
-    }
-
-    if (hearth_nodes_find_loss(store->nodes, loss)) {
-        hearth_lineage_lose(&store->lineage, loss);
-    }
-
-    if (hearth_nodes_are_due(store->nodes) &&
-        hearth_nodes_refresh(store->nodes, pg, &err) != HEARTH_OK) {
-        HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "the map of nodes was not read", "reason", err.msg,
-                   NULL);
-    }
-
-    /* Also after a failure: committers may not have followed the last map. */
-    if (store->committers != NULL &&
-        hearth_committers_follow(store->committers, store->nodes, &err) != HEARTH_OK) {
-        HEARTH_LOG(HEARTH_LOG_WARN, "store", "commits do not follow the map of nodes", "reason",
-                   err.msg, NULL);
-    }
-
-    hearth_nodes_watch(store, pg, next_look_ns);
-}
-
 /* Watch the connection and do the housekeeping until the store closes. */
 static void keep_house(struct hearth_store *store, struct hearth_pg *pg)
 {
     struct hearth_housekeeping times;
     struct hearth_lineage_seen seen = {0};
-    int64_t next_look_ns = 0;
 
     hearth_housekeeping_begin(store, &times);
     while (!atomic_load(&store->closing)) {
         struct hearth_err err = HEARTH_ERR_INIT;
         enum hearth_status status = check_connection(store, pg, &seen, &err);
-        if (status == HEARTH_OK) {
-            follow_nodes(store, pg, &next_look_ns);
-        }
         if (status == HEARTH_OK && atomic_load(&store->read_only) == NULL &&
             hearth_housekeeping_run(store, pg, &times, &err) != HEARTH_OK) {
             HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "housekeeping failed", "reason", err.msg, NULL);
@@ -603,6 +576,7 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
     }
 
     /* Stop the other threads; the writers commit the queued rows. */
+    hearth_node_follower_stop(store->node_follower);
     hearth_builder_stop(store->builder);
     hearth_trace_writer_stop(store->trace_writer, deadline_mono_ns);
     hearth_committers_stop(store->committers, deadline_mono_ns);

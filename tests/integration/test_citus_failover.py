@@ -11,7 +11,7 @@ import unittest
 import test_lost_commits
 from citus_nodes import CITUS, WHY_NOT, Nodes, Standby
 from failover_load import KILLS, FailoverLoad
-from server import RpcError, Server, eventually, in_threads, now_ms, sql
+from server import RpcError, Server, Session, eventually, in_threads, note, now_ms, sql
 from standby import follow
 
 LOAD_SECONDS = 1.0
@@ -68,6 +68,25 @@ class CitusFailover(FailoverLoad):
             self.progress()
             pauses.append(time.monotonic() - killed)
         self.assertEqual(self.finish("synchronous", set(), pauses), set())
+
+    def test_a_promotion_is_noticed_within_seconds_while_a_statement_of_housekeeping_waits(self):
+        server = Server("--builder=false", database_url=self.nodes.url())
+        self.addCleanup(server.kill)
+        lock = Session(self.nodes.url())
+        self.addCleanup(lock.close)
+        lock.run("BEGIN; LOCK TABLE hearth_data.application_clock")
+        waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%FROM hearth_data.application_clock%'"
+        eventually(lambda: self.nodes.sql(waits) == [["1"]], 30, what="a statement that waits")
+        self.primary.kill9()
+        killed = time.monotonic()
+        self.promote()
+        eventually(lambda: "hearthd begins again" in server.log(), 20, what="another beginning")
+        seconds = time.monotonic() - killed
+        note("noticed %.1f s after the kill" % seconds)
+        self.assertLess(seconds, 30)  # the statement waits for 60 s
+        lock.run("ROLLBACK")
+        server.wait_ready()
+        server.stop()
 
     def push_until_stored(self, part):
         while True:

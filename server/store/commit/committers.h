@@ -1,8 +1,8 @@
 /*
  * committers.h -- the threads that commit batches (private to the store).
  *
- * Threads: safe; _start, _follow and _stop are for the thread that opens, keeps and closes the
- * store.
+ * Threads: safe; _start and _stop are for the thread that opens, keeps and closes the store, and
+ * _follow is for one thread at a time.
  */
 #ifndef HEARTH_STORE_COMMITTERS_H
 #define HEARTH_STORE_COMMITTERS_H

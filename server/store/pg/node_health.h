@@ -22,7 +22,7 @@ struct hearth_nodes;
 /*
  * Ask the lost nodes, and the others if they are due, on this thread: up to five seconds for each
  * that is silent. pg: a connection to the coordinator. *next_mono_ns: when the others are due; 0 at
- * first. The store calls it each second.
+ * first. node_follow.c calls it each second.
  */
 void hearth_nodes_watch(struct hearth_store *store, struct hearth_pg *pg, int64_t *next_mono_ns);
 

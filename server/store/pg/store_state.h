@@ -49,6 +49,7 @@ struct hearth_settings;
 struct hearth_monitors;
 struct hearth_replica;
 struct hearth_nodes;
+struct hearth_node_follower;
 struct hearth_poll_memo;
 struct hearth_trace_writer;
 
@@ -66,6 +67,7 @@ enum hearth_store_rank {
     HEARTH_RANK_TRACE_WRITER,    /* trace_writer.lock */
     HEARTH_RANK_TRACE_LANES,     /* trace_lanes.lock */
     HEARTH_RANK_BUILDER,         /* builder.lock */
+    HEARTH_RANK_NODE_FOLLOWER,   /* node_follower.lock */
     HEARTH_RANK_MONITORS,        /* monitors.lock */
     HEARTH_RANK_POOL,            /* pool.lock: which connections are taken */
     HEARTH_RANK_READ_CACHE,      /* cache.lock: the dictionaries of queries */
@@ -169,8 +171,9 @@ struct hearth_store {
     int32_t batch_writer_id; /* the first writer id: key of ingest_batch rows; set before ready */
     struct hearth_replica *replica; /* NULL: reads run on the primary */
     struct hearth_nodes *nodes;     /* NULL: one database has all data; set before ready */
-    struct hearth_trace_writer *trace_writer; /* started when ready */
-    struct hearth_builder_thread *builder;    /* started when ready, unless switched off */
+    struct hearth_node_follower *node_follower; /* started when ready, if there are nodes */
+    struct hearth_trace_writer *trace_writer;   /* started when ready */
+    struct hearth_builder_thread *builder;      /* started when ready, unless switched off */
     struct hearth_settings *settings;
     struct hearth_known_applications *known_applications;
     struct hearth_monitors *monitors;
