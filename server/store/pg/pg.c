@@ -347,11 +347,137 @@ static bool is_failure(const PGresult *result)
            state == PGRES_NONFATAL_ERROR || state == PGRES_PIPELINE_ABORTED;
 }
 
+/* ---- statements that are run again ---- */
+
+/* Return what is known of a text; NULL: nothing. */
+static struct hearth_pg_repeated *find_repeated(struct hearth_pg *pg, const char *sql)
+{
+    struct hearth_hash128 text = hearth_hash128(sql, strlen(sql), 0);
+    for (size_t i = 0; i < HEARTH_PG_REPEATED; i++) {
+        if (pg->repeated[i].last_run > 0 && hearth_hash128_eq(pg->repeated[i].text, text)) {
+            return &pg->repeated[i];
+        }
+    }
+
+    return NULL;
+}
+
+static void name_repeated(uint32_t number, char name[24])
+{
+    (void)snprintf(name, 24, "hearth_%u", (unsigned)number);
+}
+
+/* Forget a statement, and let PostgreSQL forget it. The connection is idle, or lost. */
+static void forget_repeated(struct hearth_pg *pg, struct hearth_pg_repeated *known)
+{
+    char name[24], sql[40];
+    name_repeated(known->number, name);
+    (void)snprintf(sql, sizeof sql, "DEALLOCATE %s", name);
+
+    bool is_prepared = known->number != 0;
+    *known = (struct hearth_pg_repeated){0};
+    if (is_prepared && pg->conn != NULL && PQtransactionStatus(pg->conn) == PQTRANS_IDLE &&
+        hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, NULL) != HEARTH_OK) {
+        hearth_pg_close(pg);
+    }
+}
+
+/* Remember a text in the place of the one that was run longest ago. */
+static void remember_repeated(struct hearth_pg *pg, const char *sql)
+{
+    struct hearth_pg_repeated *oldest = &pg->repeated[0];
+    for (size_t i = 1; i < HEARTH_PG_REPEATED; i++) {
+        oldest = pg->repeated[i].last_run < oldest->last_run ? &pg->repeated[i] : oldest;
+    }
+
+    forget_repeated(pg, oldest);
+    *oldest = (struct hearth_pg_repeated){.text = hearth_hash128(sql, strlen(sql), 0),
+                                          .last_run = ++pg->n_repeated};
+}
+
+static void prepare_repeated(struct hearth_pg *pg, const char *sql,
+                             const struct hearth_pg_params *params,
+                             struct hearth_pg_repeated *known)
+{
+    char name[24];
+    uint32_t number = ++pg->n_prepared;
+    name_repeated(number, name);
+
+    enum hearth_status status = hearth_pg_pipeline_begin(pg, NULL, NULL);
+    if (status == HEARTH_OK && PQsendPrepare(pg->conn, name, sql, params->n, params->types) != 1) {
+        status = hearth_pg_fail_lost(pg, NULL, NULL);
+    }
+    status = status == HEARTH_OK ? hearth_pg_pipeline_end(pg, NULL, NULL) : status;
+
+    /* The result of preparing it, then the end of the pipeline. */
+    bool is_at_end = false;
+    while (status == HEARTH_OK && !is_at_end) {
+        PGresult *result = NULL;
+        status = hearth_pg_pipeline_next(pg, &result, NULL, NULL);
+        is_at_end = result == NULL;
+        PQclear(result);
+    }
+
+    known->number = status == HEARTH_OK ? number : 0;
+}
+
+/*
+ * After a run: remember the text, and prepare it after its second run. If that fails, the next run
+ * does without. Forget what has failed: after a change of its tables, it may never run again.
+ */
+static void learn_repeated(struct hearth_pg *pg, const char *sql,
+                           const struct hearth_pg_params *params, bool is_ok)
+{
+    struct hearth_pg_repeated *known = find_repeated(pg, sql);
+    if (!is_ok && known != NULL) {
+        forget_repeated(pg, known);
+    }
+
+    if (!is_ok || !pg->is_direct || pg->wall != NULL || pg->read_only != NULL || pg->conn == NULL ||
+        PQtransactionStatus(pg->conn) != PQTRANS_IDLE) {
+        return;
+    }
+
+    if (known == NULL) {
+        remember_repeated(pg, sql);
+        return;
+    }
+
+    known->last_run = ++pg->n_repeated;
+    if (known->number == 0) {
+        prepare_repeated(pg, sql, params, known);
+    }
+}
+
+/* ---- sending ---- */
+
+/* Send a statement that may be prepared. */
+static bool send_repeated(struct hearth_pg *pg, const char *sql,
+                          const struct hearth_pg_params *params)
+{
+    const struct hearth_pg_repeated *known = find_repeated(pg, sql);
+    char name[24];
+
+    if (known == NULL || known->number == 0) {
+        return PQsendQueryParams(pg->conn, sql, params->n, params->types, params->values,
+                                 params->lengths, params->formats, 1) == 1;
+    }
+
+    name_repeated(known->number, name);
+
+    return PQsendQueryPrepared(pg->conn, name, params->n, params->values, params->lengths,
+                               params->formats, 1) == 1;
+}
+
 static bool send_statement(struct hearth_pg *pg, const char *sql,
                            const struct hearth_pg_params *params)
 {
     assert(sql != NULL);
     assert(params == NULL || params->n <= (int)HEARTH_ARRAY_LEN(params->values));
+
+    if (params != NULL && params->is_repeated) {
+        return send_repeated(pg, sql, params);
+    }
 
     return params == NULL
                ? PQsendQueryParams(pg->conn, sql, 0, NULL, NULL, NULL, NULL, 1) == 1
@@ -562,6 +688,9 @@ enum hearth_status hearth_pg_exec(struct hearth_pg *pg, const char *sql,
     enum hearth_status status = exec_statement(pg, sql, params, cancel, ret_result, ret_fault, err);
 
     note_statement(began_ns);
+    if (params != NULL && params->is_repeated) {
+        learn_repeated(pg, sql, params, status == HEARTH_OK);
+    }
 
     return status;
 }

@@ -37,6 +37,17 @@ struct hearth_pg_doubt {
     const void *context;
 };
 
+/*
+ * One of the last statements of a connection that were said to be run again (is_repeated of their
+ * parameters). All are forgotten when it connects.
+ */
+#define HEARTH_PG_REPEATED 8
+struct hearth_pg_repeated {
+    struct hearth_hash128 text; /* its hash */
+    int64_t last_run;           /* n_repeated then; 0: there is none here */
+    uint32_t number;            /* its name, if it is prepared; 0: it is not */
+};
+
 /* Not moved while it is connected: libpq keeps its address. */
 struct hearth_pg {
     PGconn *conn; /* NULL or bad: the owner calls hearth_pg_connect again */
@@ -76,6 +87,9 @@ struct hearth_pg {
     int64_t timeout_ms;    /* for statements without a deadline; 0: no limit */
     const char *ahead;     /* the text of a statement that was sent ahead; NULL: none */
     int64_t ahead_mono_ns; /* when */
+    struct hearth_pg_repeated repeated[HEARTH_PG_REPEATED];
+    int64_t n_repeated;  /* runs of such statements */
+    uint32_t n_prepared; /* of them, each with the next number for its name */
 };
 
 /* Meaning of an error for the caller, by a prefix of its SQLSTATE; the longest prefix counts. */
@@ -123,6 +137,12 @@ struct hearth_pg_params {
     struct hearth_arena *arena;
     int n;
     bool failed; /* memory was refused */
+    /*
+     * The text is likely to be run again, with other values of the same types. hearth_pg_exec
+     * prepares it then after its second run, on a direct connection without a wall, so that
+     * PostgreSQL need not parse and plan it each time. To be set after _init, which sets false.
+     */
+    bool is_repeated;
     Oid types[32];
     const char *values[32];
     int lengths[32], formats[32];

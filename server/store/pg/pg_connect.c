@@ -171,6 +171,7 @@ enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
     hearth_pg_close(pg);
     pg->is_node_lost = pg->is_direct = false;
     pg->n_connects++;
+    memset(pg->repeated, 0, sizeof pg->repeated);
     if (!hearth_pg_url_valid(pg->url)) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the database URL cannot be parsed");
     }

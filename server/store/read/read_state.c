@@ -184,6 +184,7 @@ static enum hearth_status make_state_statement(struct state_query *query,
     }
 
     hearth_pg_params_init(&query->params, query->scope->arena);
+    query->params.is_repeated = part != NULL;
     hearth_pg_param_i32_array(&query->params, query->service_ids, query->n_services);
 
     return HEARTH_OK;

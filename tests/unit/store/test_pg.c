@@ -337,6 +337,109 @@ static void a_pipeline_commits_all_of_its_statements_or_none(void **state)
     hearth_pg_close(&pg);
 }
 
+static enum hearth_status run_again(struct hearth_pg *pg, const char *sql, int32_t value,
+                                    int64_t *ret, enum hearth_pg_fault *ret_fault)
+{
+    struct hearth_arena arena;
+    struct hearth_pg_params params;
+    PGresult *result = NULL;
+    hearth_arena_init(&arena, 0);
+    hearth_pg_params_init(&params, &arena);
+    params.is_repeated = true;
+    hearth_pg_param_i32(&params, value);
+    enum hearth_status status = hearth_pg_exec(pg, sql, &params, NULL, &result, ret_fault, NULL);
+    *ret = status == HEARTH_OK ? hearth_pg_i64(result, 0, 0) : 0;
+    PQclear(result);
+    hearth_arena_release(&arena);
+
+    return status;
+}
+
+/* In the session of pg. */
+static int64_t count_prepared(struct hearth_pg *pg)
+{
+    PGresult *result = NULL;
+    assert_int_equal(hearth_pg_exec(pg, "SELECT count(*) FROM pg_prepared_statements", NULL, NULL,
+                                    &result, NULL, NULL),
+                     HEARTH_OK);
+    int64_t n = hearth_pg_i64(result, 0, 0);
+    PQclear(result);
+    return n;
+}
+
+static void a_statement_that_is_run_again_is_prepared_on_a_direct_connection_only(void **state)
+{
+    (void)state;
+    struct hearth_pg pg = connect_pg();
+    int64_t value;
+
+    for (int32_t i = 0; i < 4; i++) {
+        assert_int_equal(run_again(&pg, "SELECT $1::int8", i, &value, NULL), HEARTH_OK);
+        assert_int_equal(value, i);
+    }
+    assert_int_equal(count_prepared(&pg), 0);
+
+    pg.is_direct = true;
+    for (int32_t i = 0; i < 8; i++) {
+        assert_int_equal(run_again(&pg, "SELECT $1::int8 * 3", i, &value, NULL), HEARTH_OK);
+        assert_int_equal(value, 3 * i);
+        assert_int_equal(count_prepared(&pg), i > 0);
+    }
+
+    /* A connection remembers the last texts; the others are forgotten in PostgreSQL, too. */
+    for (int32_t i = 0; i < 3 * HEARTH_PG_REPEATED; i++) {
+        char sql[64];
+        (void)snprintf(sql, sizeof sql, "SELECT $1::int8 + %d", (int)i);
+        for (int32_t run = 0; run < 3; run++) {
+            assert_int_equal(run_again(&pg, sql, run, &value, NULL), HEARTH_OK);
+            assert_int_equal(value, run + i);
+        }
+        assert_int_equal(count_prepared(&pg),
+                         i + 2 < HEARTH_PG_REPEATED ? i + 2 : HEARTH_PG_REPEATED);
+    }
+
+    /* Another session has none of them. */
+    assert_int_equal(hearth_pg_connect(&pg, 60000, NULL), HEARTH_OK);
+    pg.is_direct = true;
+    assert_int_equal(run_again(&pg, "SELECT $1::int8 + 1", 1, &value, NULL), HEARTH_OK);
+    assert_int_equal(value, 2);
+    hearth_pg_close(&pg);
+}
+
+static void a_prepared_statement_that_fails_is_forgotten(void **state)
+{
+    (void)state;
+    static const char sql[] = "SELECT max(number)::int8 + $1::int8 FROM again";
+    struct hearth_pg pg = connect_pg();
+    int64_t value;
+    enum hearth_pg_fault fault;
+    pg.is_direct = true;
+
+    assert_int_equal(hearth_pg_script(&pg, "CREATE TABLE again AS SELECT 5 AS number", NULL, NULL),
+                     HEARTH_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(run_again(&pg, sql, 1, &value, NULL), HEARTH_OK);
+        assert_int_equal(value, 6);
+    }
+    assert_int_equal(count_prepared(&pg), 1);
+
+    assert_int_equal(hearth_pg_script(&pg, "DROP TABLE again", NULL, NULL), HEARTH_OK);
+    assert_int_equal(run_again(&pg, sql, 1, &value, &fault), HEARTH_INTERNAL);
+    assert_int_equal(fault, HEARTH_PG_FAULT_MISSING_TABLE);
+    assert_true(hearth_pg_usable(&pg));
+    assert_int_equal(count_prepared(&pg), 0);
+
+    /* A table with another type takes its place. */
+    assert_int_equal(
+        hearth_pg_script(&pg, "CREATE TABLE again AS SELECT 7::int8 AS number", NULL, NULL),
+        HEARTH_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(run_again(&pg, sql, 1, &value, NULL), HEARTH_OK);
+        assert_int_equal(value, 8);
+    }
+    hearth_pg_close(&pg);
+}
+
 static void wait_until_nothing_runs(void)
 {
     for (int i = 0; i < 4000; i++) {
@@ -502,6 +605,8 @@ int main(void)
         cmocka_unit_test(rows_are_copied_in_binary),
         cmocka_unit_test(a_refused_copy_fails_with_its_reason),
         cmocka_unit_test(a_pipeline_commits_all_of_its_statements_or_none),
+        cmocka_unit_test(a_statement_that_is_run_again_is_prepared_on_a_direct_connection_only),
+        cmocka_unit_test(a_prepared_statement_that_fails_is_forgotten),
         cmocka_unit_test(a_deadline_ends_the_statement_in_postgresql),
         cmocka_unit_test(a_deadline_holds_although_postgresql_does_not_take_the_cancellation),
         cmocka_unit_test(a_deadline_that_has_just_passed_does_not_wait_for_ever),
