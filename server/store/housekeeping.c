@@ -247,17 +247,37 @@ enum hearth_status hearth_housekeeping_make_leaves(struct hearth_store *store, s
     return status;
 }
 
-static enum hearth_status look_ahead(struct hearth_store *store, struct hearth_pg *pg,
-                                     struct hearth_err *err)
+/* Also without queries: the limit of series needs the indexes, and the first query is quick. */
+static enum hearth_status refresh_indexes(struct hearth_store *store, struct hearth_pg *pg,
+                                          struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_clocks_compare(store, pg, err));
-    HEARTH_TRY(hearth_housekeeping_make_leaves(
-        store, pg, hearth_store_live(store)->partition_days_ahead, err));
-
-    /* Also without queries: the limit of series needs the indexes, and the first query is quick. */
     HEARTH_TRY(hearth_catalog_refresh(store->catalog, NULL, err));
 
     return trim_indexes(store, pg, err);
+}
+
+/*
+ * Run each step, whether or not another one has failed; return the first failure. While a node of
+ * distributed tables is lost, leaves cannot be made, but queries of the others need the indexes.
+ */
+static enum hearth_status look_ahead(struct hearth_store *store, struct hearth_pg *pg,
+                                     struct hearth_err *err)
+{
+    int64_t n_days = hearth_store_live(store)->partition_days_ahead;
+    struct hearth_err failure = HEARTH_ERR_INIT;
+
+    enum hearth_status clocks = hearth_clocks_compare(store, pg, err);
+    enum hearth_status leaves = hearth_housekeeping_make_leaves(store, pg, n_days, &failure);
+    enum hearth_status indexes = refresh_indexes(store, pg, leaves == HEARTH_OK ? &failure : NULL);
+    if (clocks != HEARTH_OK) {
+        return clocks;
+    }
+
+    if (err != NULL) {
+        *err = failure;
+    }
+
+    return leaves != HEARTH_OK ? leaves : indexes;
 }
 
 /* Four times within the shorter retention, but at least each minute. */

@@ -34,7 +34,8 @@ HEARTH_MUST_CHECK enum hearth_status hearth_housekeeping_make_leaves(struct hear
 
 /*
  * Do all work that is due, on a connection of the boot thread. After an error, the rest of the
- * failed kind waits for its next time; the other kinds are done by the next call.
+ * failed kind waits for its next time, except for the steps of each 30 s, which do not wait for one
+ * another; the other kinds are done by the next call.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
                                                              struct hearth_pg *pg,
