@@ -458,7 +458,7 @@ static bool send_repeated(struct hearth_pg *pg, const char *sql,
     const struct hearth_pg_repeated *known = find_repeated(pg, sql);
     char name[24];
 
-    if (known == NULL || known->number == 0) {
+    if (known == NULL || known->number == 0 || pg->wall != NULL) {
         return PQsendQueryParams(pg->conn, sql, params->n, params->types, params->values,
                                  params->lengths, params->formats, 1) == 1;
     }

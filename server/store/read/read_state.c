@@ -2,6 +2,7 @@
  * read_state.c -- the state of services: how far they are built and compacted, which blocks are
  * absent (roll_state), and what is deleted (tombstones). Contract: hearth/store/read.h.
  */
+#include "pg/layout.h"
 #include "pg/pg.h"
 #include "pg/session.h"
 #include "read/absent_blocks.h"
@@ -184,7 +185,7 @@ static enum hearth_status make_state_statement(struct state_query *query,
     }
 
     hearth_pg_params_init(&query->params, query->scope->arena);
-    query->params.is_repeated = part != NULL;
+    query->params.is_repeated = part != NULL || !hearth_layout_is_distributed(query->scope->store);
     hearth_pg_param_i32_array(&query->params, query->service_ids, query->n_services);
 
     return HEARTH_OK;
