@@ -82,7 +82,7 @@ class FrontAbuse(unittest.TestCase):
         )
         with open("/proc/%d/maps" % cls.server.process.pid) as maps:
             # A sanitizer keeps freed memory for a while and shadows the rest.
-            cls.memory_factor = 4 if "libasan" in maps.read() else 1
+            cls.memory_factor = 4 if re.search(r"libasan|libclang_rt", maps.read()) else 1
 
     @classmethod
     def tearDownClass(cls):

@@ -40,7 +40,7 @@ class Stress(unittest.TestCase):
         with open("/proc/%d/maps" % self.server.process.pid) as maps:
             text = maps.read()
         # A sanitizer keeps freed memory for a while and shadows the rest.
-        self.memory_factor = 4 if "libasan" in text or "libtsan" in text else 1
+        self.memory_factor = 4 if any(name in text for name in ("libasan", "libtsan", "libclang_rt")) else 1
         self.channels = [own_connection(self.server.port) for _ in range(4)]
 
     def tearDown(self):

@@ -29,6 +29,9 @@
 /* A build with ASan or TSan, which trace, map and signal in ways of their own. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #    define HEARTH_IS_SANITIZED true
+#elif defined(__clang__)
+#    define HEARTH_IS_SANITIZED \
+        (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
 #else
 #    define HEARTH_IS_SANITIZED false
 #endif
