@@ -585,10 +585,11 @@ static struct pprof_cursor read_location_ids(const struct pprof_scan *s, struct 
                                              struct sample_numbers *sample)
 {
     bool direct = s->locations.ids == NULL;
-    if (HEARTH_LIKELY(direct && s->has_shuffles && pprof_has_slack(s, c))) {
-        uint32_t *out = sample->locs + sample->n_locs;
-        c.p = hearth_pprof_packed_read(c.p, c.end, s->locations.n, &out);
-        sample->n_locs = (uint32_t)(out - sample->locs);
+    size_t n;
+    if (HEARTH_LIKELY(direct && s->has_shuffles && pprof_has_slack(s, c)) &&
+        hearth_pprof_packed_read(c.p, c.end, s->locations.n, sample->locs + sample->n_locs, &n)) {
+        sample->n_locs += (uint32_t)n;
+        return (struct pprof_cursor){c.end, c.end, NULL};
     }
 
     while (c.p < c.end) {
@@ -731,7 +732,8 @@ enum hearth_status hearth_pprof_read_samples(struct pprof_scan *s)
     uint32_t n = out->n_samples = s->of[KIND_SAMPLE].n;
 
     begin_kind(s, KIND_SAMPLE);
-    s->has_shuffles = !s->limits->portable && hearth_pprof_packed_works();
+    s->has_shuffles = !s->limits->portable && hearth_pprof_packed_works() &&
+                      s->locations.n <= PPROF_PACKED_MAX_LOCATIONS;
 
     /*
      * A value has at least one byte, and the first sample with too few values is refused: so at
