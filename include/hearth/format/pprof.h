@@ -39,7 +39,10 @@ struct hearth_pprof_limits {
     size_t max_memory;         /* for decoding; 16 times the plain bytes if that is more */
     /* not a limit: a function with id 0 gets its position, 1 to n, as its id */
     bool number_functions;
-    /* not a limit: use no instructions that some processors lack; the result is the same */
+    /*
+     * not a limit: use neither instructions that some processors lack nor the readers of messages
+     * in their usual form; the result is the same
+     */
     bool portable;
 };
 

@@ -9,7 +9,7 @@
 #include "hearth/base/limit.h"
 
 #include "pprof/pprof_packed.h"
-#include "pprof/pprof_scan.h"
+#include "pprof/pprof_runs.h"
 
 #include <assert.h>
 
@@ -88,26 +88,6 @@ enum hearth_status hearth_pprof_read_mappings(struct pprof_scan *s)
     return hearth_pprof_ids_seal(&s->mappings, s->arena, s->err);
 }
 
-/*
- * The fields of a function in the order of their numbers, as all known writers have them. False if
- * the message is not like that: then nothing of *f and *id counts.
- */
-HEARTH_ALWAYS_INLINE bool ordered_function(struct pprof_cursor c, struct hearth_function *f,
-                                           uint64_t *id)
-{
-    const uint8_t *p = c.p;
-    uint64_t name = 0, system_name = 0, filename = 0, start_line = 0;
-    bool fits = pprof_steady_field(&p, PPROF_INT(1), id) &&
-                pprof_steady_field(&p, PPROF_INT(2), &name) &&
-                pprof_steady_field(&p, PPROF_INT(3), &system_name) &&
-                pprof_steady_field(&p, PPROF_INT(4), &filename) &&
-                pprof_word_field(&p, PPROF_INT(5), &start_line);
-    *f = (struct hearth_function){(uint32_t)name, (uint32_t)system_name, (uint32_t)filename,
-                                  (int64_t)start_line};
-
-    return fits && p == c.end && (name | system_name | filename) <= UINT32_MAX;
-}
-
 /* The fields of a function in any order. Faults are reported in c->why. */
 static void read_function_fields(struct pprof_cursor *at, struct hearth_function *ret_f,
                                  uint64_t *ret_id)
@@ -151,11 +131,9 @@ static enum hearth_status read_function(struct pprof_scan *s, uint32_t i)
 {
     struct hearth_function f;
     struct pprof_cursor c = pprof_message(s, KIND_FUNCTION, i);
-    uint64_t id = 0;
-    if (!HEARTH_LIKELY(pprof_has_slack(s, c) && ordered_function(c, &f, &id))) {
-        read_function_fields(&c, &f, &id);
-    }
+    uint64_t id;
 
+    read_function_fields(&c, &f, &id);
     if (HEARTH_LIKELY(c.why == NULL) && id == 0) {
         id = s->limits->number_functions ? (uint64_t)i + 1 : 0;
         c.why = id == 0 ? "function id is 0" : NULL;
@@ -185,7 +163,10 @@ enum hearth_status hearth_pprof_read_functions(struct pprof_scan *s)
     }
 
     for (uint32_t i = 0; i < out->n_functions; i++) {
-        HEARTH_TRY(read_function(s, i));
+        i = s->limits->portable ? i : hearth_pprof_run_functions(s, i);
+        if (i < out->n_functions) {
+            HEARTH_TRY(read_function(s, i));
+        }
     }
 
     return hearth_pprof_ids_seal(&s->functions, s->arena, s->err);

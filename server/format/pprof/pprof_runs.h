@@ -1,0 +1,20 @@
+/*
+ * pprof_runs.h -- messages of one kind as profilers write them: their fields in the order of their
+ * numbers, each at most once, one after another (private to the pprof decoder).
+ *
+ * Each function reads messages from number i on and returns the number of the first one that it did
+ * not read, of which nothing counts: it has fields in another order, unknown ones, a fault, more
+ * bytes than usual, or stands near the end of the input. The general reader reads that one, and
+ * says what is wrong with it. So these functions have no errors, and change nothing but speed.
+ *
+ * Threads: pure.
+ */
+#ifndef HEARTH_FORMAT_PPROF_RUNS_H
+#define HEARTH_FORMAT_PPROF_RUNS_H
+
+#include "pprof/pprof_scan.h"
+
+/* The strings must have been read. */
+uint32_t hearth_pprof_run_functions(struct pprof_scan *s, uint32_t i);
+
+#endif
