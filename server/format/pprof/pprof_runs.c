@@ -61,9 +61,25 @@ HEARTH_ALWAYS_INLINE bool read_short(const uint8_t **p, uint64_t *ret)
     return true;
 }
 
+/* A number that mostly has up to four bytes. */
+HEARTH_ALWAYS_INLINE bool read_middle(const uint8_t **p, uint64_t *ret)
+{
+    uint32_t w = (uint32_t)pprof_load8(*p), stop = ~w & 0x80808080u;
+    if (HEARTH_UNLIKELY(stop == 0)) {
+        return pprof_word_int(p, ret);
+    }
+
+    /* Keep the bytes up to the first without the top bit, then close the gaps between sevens. */
+    *p += ((unsigned)__builtin_ctz(stop) >> 3) + 1;
+    w &= (stop ^ (stop - 1)) & 0x7f7f7f7fu;
+    w = (w & 0x007f007fu) | (w & 0x7f007f00u) >> 1;
+    *ret = (w & 0x3fffu) | (w & 0x3fff0000u) >> 2;
+    return true;
+}
+
 /*
- * Whether the id of message i can be noted here: the first that is not i + 1 needs memory. `direct`:
- * all before it are like that.
+ * Whether the id of message i can be noted here: the first that is not i + 1 needs memory.
+ * `direct`: all before it are like that.
  */
 HEARTH_ALWAYS_INLINE bool note_id(const struct pprof_ids *ids, bool direct, uint32_t i, uint64_t id)
 {
@@ -85,16 +101,19 @@ HEARTH_ALWAYS_INLINE bool note_id(const struct pprof_ids *ids, bool direct, uint
 #define TWO_BYTES(w, n) \
     ((uint32_t)((w) >> (8 * (n)) & 0x7f) | (uint32_t)((w) >> (8 * (n) + 1) & 0x3f80))
 
+/* No masked word is equal to it. */
+#define NO_HEAD UINT64_MAX
+
 /*
- * The id of message i + 1, of which message i is known, as the first three bytes of a word: id i + 2
- * in two bytes. 0 if it is not of two bytes, or if the last of n messages is not.
+ * The id of message i + 1, of which message i is known, as the first three bytes of a word: id
+ * i + 2 in two bytes. NO_HEAD if it is not of two bytes, or if the last of n messages is not.
  */
 static uint64_t make_next_head(uint32_t i, uint32_t n)
 {
     uint64_t id = (uint64_t)i + 2;
     return id >= 0x80 && n <= 0x3fff
                ? WORD(PPROF_INT(1), (id & 0x7f) | 0x80, id >> 7, 0, 0, 0, 0, 0)
-               : 0;
+               : NO_HEAD;
 }
 
 /* The same for the next one: the carry of the lower seven bits reaches the upper ones. */
@@ -147,7 +166,7 @@ HEARTH_ALWAYS_INLINE uint32_t run_functions(struct pprof_scan *s, uint32_t i, bo
     const uint32_t *at = s->of[KIND_FUNCTION].at;
     struct hearth_function *functions = s->out->functions;
     uint32_t n = s->functions.n, n_strings = s->out->n_strings;
-    uint64_t head = 0; /* of the next message: its id */
+    uint64_t head = NO_HEAD; /* of the next message: its id */
 
     for (; i < n; i++) {
         const uint8_t *p = base + at[i], *end = p + 1 + *p;
@@ -177,4 +196,164 @@ HEARTH_ALWAYS_INLINE uint32_t run_functions(struct pprof_scan *s, uint32_t i, bo
 uint32_t hearth_pprof_run_functions(struct pprof_scan *s, uint32_t i)
 {
     return s->functions.ids == NULL ? run_functions(s, i, true) : run_functions(s, i, false);
+}
+
+/* ---- locations ---- */
+
+/* What a location refers to, and what the next one probably begins with. */
+struct location_tables {
+    const struct pprof_ids *functions, *mappings;
+    uint32_t n_functions, n_mappings, n_locations;
+    bool direct;      /* ids are indices + 1 */
+    uint64_t head;    /* the next id, and the mapping of the location before; or NO_HEAD */
+    uint32_t mapping; /* index */
+};
+
+HEARTH_ALWAYS_INLINE uint32_t find_id(const struct pprof_ids *ids, uint32_t n, bool direct,
+                                      uint64_t id)
+{
+    if (direct) {
+        return id - 1 < n ? (uint32_t)(id - 1) : HEARTH_NO_INDEX;
+    }
+    return pprof_ids_find(ids, id);
+}
+
+/*
+ * The lines from p to the end of a location, appended to *to; *to moves behind them. False if they
+ * are not like that, or one has an unknown function.
+ */
+HEARTH_ALWAYS_INLINE bool read_lines(const struct location_tables *tables, const uint8_t *p,
+                                     const uint8_t *end, struct hearth_line **to)
+{
+    const uint64_t tags = WORD(0xff, 0, 0xff, 0x80, 0x80, 0xff, 0, 0);
+    struct hearth_line *line = *to;
+    while (p < end) {
+        uint64_t w = pprof_load8(p), function_id = 0, number = 0;
+        const uint8_t *line_end = p + 2 + (w >> 8 & 0xff);
+        if (HEARTH_LIKELY((w & tags) ==
+                          WORD(PPROF_LEN(4), 0, PPROF_INT(1), 0x80, 0, PPROF_INT(2), 0, 0))) {
+            function_id = TWO_BYTES(w, 3);
+            p += 6;
+            if (HEARTH_UNLIKELY(!read_short(&p, &number))) {
+                return false;
+            }
+        } else {
+            if (*p != PPROF_LEN(4)) {
+                return false;
+            }
+            p += 2;
+            if (!read_steady(&p, PPROF_INT(1), &function_id)) {
+                return false;
+            }
+            if (*p == PPROF_INT(2)) {
+                p++;
+                if (!read_short(&p, &number)) {
+                    return false;
+                }
+            }
+        }
+
+        uint32_t function =
+            find_id(tables->functions, tables->n_functions, tables->direct, function_id);
+        if (HEARTH_UNLIKELY(p != line_end || function == HEARTH_NO_INDEX)) {
+            return false;
+        }
+        line->function = function;
+        line->line = (int64_t)number;
+        line++;
+    }
+
+    *to = line;
+    return p == end;
+}
+
+/* The id of location i and its mapping. False: they are not like that. */
+HEARTH_ALWAYS_INLINE bool read_head(const struct pprof_scan *s, struct location_tables *tables,
+                                    uint32_t i, const uint8_t **at)
+{
+    uint64_t id = 0, mapping_id = 0;
+    if (HEARTH_LIKELY(tables->direct && (pprof_load8(*at) & 0xffffffffff) == tables->head)) {
+        *at += 5;
+        tables->head = advance_head(tables->head);
+        return true;
+    }
+
+    if (!read_steady(at, PPROF_INT(1), &id) || !read_steady(at, PPROF_INT(2), &mapping_id) ||
+        !note_id(&s->locations, tables->direct, i, id)) {
+        return false;
+    }
+
+    tables->mapping = find_id(tables->mappings, tables->n_mappings, tables->direct, mapping_id);
+    tables->head = mapping_id - 1 >= 0x7f ? NO_HEAD
+                                          : make_next_head(i, tables->n_locations) |
+                                                WORD(0, 0, 0, PPROF_INT(2), mapping_id, 0, 0, 0);
+
+    return true;
+}
+
+HEARTH_ALWAYS_INLINE uint32_t run_locations(struct pprof_scan *s, uint32_t i, bool direct)
+{
+    struct location_tables tables = {
+        .functions = &s->functions,
+        .mappings = &s->mappings,
+        .n_functions = s->functions.n,
+        .n_mappings = s->mappings.n,
+        .n_locations = s->locations.n,
+        .direct = direct,
+        .head = NO_HEAD,
+    };
+    const uint8_t *base = s->base, *limit = find_limit(s, SHORT_SLACK_BYTES);
+    const uint32_t *at = s->of[KIND_LOCATION].at;
+    struct hearth_location *locations = s->out->locations;
+    struct hearth_line *lines = s->out->lines, *line = lines + s->out->n_lines;
+    const struct hearth_line *last = lines + s->cap_lines - PPROF_SPARE_LINES;
+    uint32_t n = s->locations.n;
+    size_t n_bytes = 0;
+
+    for (; i < n; i++) {
+        const uint8_t *p = base + at[i];
+        size_t length = *p++;
+        const uint8_t *end = p + length;
+        uint64_t address = 0;
+        struct hearth_line *first_line = line;
+        if (HEARTH_UNLIKELY(p > limit || length > MAX_SHORT_BYTES || line > last)) {
+            break;
+        }
+
+        if (HEARTH_UNLIKELY(!read_head(s, &tables, i, &p))) {
+            break;
+        }
+        if (HEARTH_LIKELY(*p == PPROF_INT(3))) {
+            p++;
+            if (HEARTH_UNLIKELY(!read_middle(&p, &address))) {
+                break;
+            }
+        }
+        if (HEARTH_UNLIKELY(!read_lines(&tables, p, end, &line))) {
+            line = first_line;
+            break;
+        }
+
+        struct hearth_location *to = &locations[i];
+        to->mapping = tables.mapping;
+        to->first_line = (uint32_t)(first_line - lines);
+        to->n_lines = (uint32_t)(line - first_line);
+        to->is_folded = false;
+        to->address = address;
+        n_bytes += length;
+    }
+
+    s->out->n_lines = (uint32_t)(line - lines);
+    pprof_count_bytes_read(s, n_bytes);
+
+    return i;
+}
+
+uint32_t hearth_pprof_run_locations(struct pprof_scan *s, uint32_t i)
+{
+    bool direct = s->locations.ids == NULL && s->functions.ids == NULL && s->mappings.ids == NULL;
+    if (direct) {
+        return run_locations(s, i, true);
+    }
+    return s->locations.ids == NULL ? i : run_locations(s, i, false);
 }

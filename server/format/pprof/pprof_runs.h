@@ -16,5 +16,7 @@
 
 /* The strings must have been read. */
 uint32_t hearth_pprof_run_functions(struct pprof_scan *s, uint32_t i);
+/* The functions and mappings must have been read. Reads no more lines than there is room for. */
+uint32_t hearth_pprof_run_locations(struct pprof_scan *s, uint32_t i);
 
 #endif

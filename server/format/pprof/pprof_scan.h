@@ -1,8 +1,9 @@
 /*
- * pprof_scan.h -- the state of one decoding, shared by the two files of the pprof decoder.
+ * pprof_scan.h -- the state of one decoding, shared by the files of the pprof decoder.
  *
  * pprof_decode.c scans the top level and reads strings and types; pprof_messages.c reads mappings,
- * functions, locations and samples, which refer to them.
+ * functions, locations and samples, which refer to them, in any form; pprof_runs.c in the usual
+ * one.
  */
 #ifndef HEARTH_FORMAT_PPROF_SCAN_H
 #define HEARTH_FORMAT_PPROF_SCAN_H
@@ -41,13 +42,19 @@ struct pprof_scan {
     struct pprof_offsets of[N_KINDS];
     struct pprof_ids mappings, functions, locations;
     size_t cap_stack_locs, cap_sample_labels, cap_lines;
-    bool has_shuffles; /* pprof_packed.h may be used */
+    bool has_shuffles; /* pprof_packed.h may be used; ids of two bytes reach every location */
     /*
      * The current kind: its messages, and its payload bytes before and after the current message.
      */
     uint32_t n_messages;
     size_t n_bytes_done, n_bytes_left;
 };
+
+/*
+ * Room for so many lines makes a location with a length of one byte fit, because a line takes two
+ * bytes. cap_lines is never less.
+ */
+#define PPROF_SPARE_LINES 64
 
 /* The payload of message i of a kind. read_top_level has checked its length. */
 static inline struct pprof_cursor pprof_message(const struct pprof_scan *s, enum pprof_kind kind,
@@ -59,10 +66,14 @@ static inline struct pprof_cursor pprof_message(const struct pprof_scan *s, enum
     return payload;
 }
 
-/*
- * True if so many bytes follow the end of the message that an ordered reader (ordered_location and
- * its like) may read beyond it: it reads no byte more than PPROF_SLACK_BYTES after the end.
- */
+/* A message of the current kind with n_bytes of payload has been read. */
+static inline void pprof_count_bytes_read(struct pprof_scan *s, size_t n_bytes)
+{
+    s->n_bytes_left -= n_bytes;
+    s->n_bytes_done += n_bytes;
+}
+
+/* True if so many bytes follow the end of the message that words may be read beyond it. */
 #define PPROF_SLACK_BYTES 64
 static inline bool pprof_has_slack(const struct pprof_scan *s, struct pprof_cursor c)
 {
