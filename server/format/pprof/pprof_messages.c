@@ -695,7 +695,10 @@ enum hearth_status hearth_pprof_read_samples(struct pprof_scan *s)
     }
 
     for (uint32_t i = 0; i < n; i++) {
-        HEARTH_TRY(read_sample(s, i));
+        i = hearth_pprof_run_samples(s, i);
+        if (i < n) {
+            HEARTH_TRY(read_sample(s, i));
+        }
     }
 
     out->stack_first[n] = out->n_stack_locs;

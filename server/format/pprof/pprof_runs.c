@@ -11,6 +11,8 @@
  */
 #include "pprof/pprof_runs.h"
 
+#include "pprof/pprof_packed.h"
+
 #define RUN_SLACK_BYTES   64
 #define MAX_SHORT_BYTES   0x7f /* of a message whose length is one byte */
 #define SHORT_SLACK_BYTES (1 + MAX_SHORT_BYTES + RUN_SLACK_BYTES)
@@ -356,4 +358,99 @@ uint32_t hearth_pprof_run_locations(struct pprof_scan *s, uint32_t i)
         return run_locations(s, i, true);
     }
     return s->locations.ids == NULL ? i : run_locations(s, i, false);
+}
+
+/* ---- samples ---- */
+
+/* A length of one or two bytes. False if it is longer. */
+HEARTH_ALWAYS_INLINE bool read_length(const uint8_t **p, size_t *ret)
+{
+    const uint8_t *at = *p;
+    if (HEARTH_LIKELY(at[0] < 0x80)) {
+        *ret = at[0];
+        *p = at + 1;
+        return true;
+    }
+
+    *ret = at[0] + ((size_t)at[1] << 7) - 0x80;
+    *p = at + 2;
+    return at[1] < 0x80;
+}
+
+/* Counts mostly have one byte; nanoseconds have four or more. */
+HEARTH_ALWAYS_INLINE bool read_value(const uint8_t **p, uint64_t *ret)
+{
+    if (**p < 0x80) {
+        *ret = *(*p)++;
+        return true;
+    }
+    return read_middle(p, ret);
+}
+
+/* The packed values from p to the end of a sample: exactly n. */
+HEARTH_ALWAYS_INLINE bool read_values(const uint8_t *p, const uint8_t *end, int64_t *values,
+                                      uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        uint64_t value;
+        if (HEARTH_UNLIKELY(p >= end || !read_value(&p, &value))) {
+            return false;
+        }
+        values[k] = (int64_t)value;
+    }
+
+    return p == end;
+}
+
+uint32_t hearth_pprof_run_samples(struct pprof_scan *s, uint32_t i)
+{
+    struct hearth_profile *out = s->out;
+    const uint8_t *base = s->base, *limit = find_limit(s, RUN_SLACK_BYTES);
+    const uint32_t *at = s->of[KIND_SAMPLE].at;
+    uint32_t n = out->n_samples, n_types = out->n_types, n_labels = out->n_sample_labels;
+    uint32_t max_depth = s->limits->max_depth == 0 ? UINT32_MAX : s->limits->max_depth;
+    uint32_t *loc = out->stack_locs + out->n_stack_locs;
+    const uint32_t *locs_end = out->stack_locs + s->cap_stack_locs;
+    size_t n_bytes = 0;
+
+    if (!s->has_shuffles || s->locations.ids != NULL) {
+        return i;
+    }
+
+    for (; i < n; i++) {
+        const uint8_t *p = base + at[i];
+        size_t length, ids_length, n_locs;
+        if (HEARTH_UNLIKELY(p >= limit || !read_length(&p, &length) || p > limit ||
+                            length > (size_t)(limit - p) || (size_t)(locs_end - loc) < length)) {
+            break;
+        }
+
+        const uint8_t *end = p + length;
+        if (HEARTH_UNLIKELY(*p++ != PPROF_LEN(1) || !read_length(&p, &ids_length) || p > end ||
+                            ids_length > (size_t)(end - p))) {
+            break;
+        }
+
+        /* The values end where the sample does: there are no labels. */
+        const uint8_t *values = p + ids_length;
+        int64_t *to = out->values + (size_t)i * n_types;
+        if (HEARTH_UNLIKELY(values[0] != PPROF_LEN(2) || values + 2 + values[1] != end ||
+                            !read_values(values + 2, end, to, n_types))) {
+            break;
+        }
+        if (HEARTH_UNLIKELY(!hearth_pprof_packed_read(p, values, s->locations.n, loc, &n_locs) ||
+                            n_locs > max_depth)) {
+            break;
+        }
+
+        out->stack_first[i] = (uint32_t)(loc - out->stack_locs);
+        out->label_first[i] = n_labels;
+        loc += n_locs;
+        n_bytes += length;
+    }
+
+    out->n_stack_locs = (uint32_t)(loc - out->stack_locs);
+    pprof_count_bytes_read(s, n_bytes);
+
+    return i;
 }

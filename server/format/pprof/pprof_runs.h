@@ -18,5 +18,10 @@
 uint32_t hearth_pprof_run_functions(struct pprof_scan *s, uint32_t i);
 /* The functions and mappings must have been read. Reads no more lines than there is room for. */
 uint32_t hearth_pprof_run_locations(struct pprof_scan *s, uint32_t i);
+/*
+ * The locations must have been read. Reads samples without labels, on processors with byte shuffles
+ * (s->has_shuffles), and no more location ids than there is room for.
+ */
+uint32_t hearth_pprof_run_samples(struct pprof_scan *s, uint32_t i);
 
 #endif
