@@ -67,12 +67,12 @@ static void inflate_entry(const struct pool *pool, const struct pool_entry *entr
 
 struct seen {
     struct hearth_idmap map;
-    struct hearth_hash128 *keys; /* of the first message with these bytes */
+    uint64_t *keys; /* of the first message with these bytes */
     uint32_t n;
     uint64_t n_all, n_repeated, n_same;
 };
 
-static void see(struct seen *seen, const struct hearth_hash128 *keys, uint32_t n)
+static void see(struct seen *seen, const uint64_t *keys, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         bool is_new;
@@ -84,13 +84,13 @@ static void see(struct seen *seen, const struct hearth_hash128 *keys, uint32_t n
             continue;
         }
         seen->n_repeated++;
-        seen->n_same += seen->keys[id].lo == keys[i].lo && seen->keys[id].hi == keys[i].hi;
+        seen->n_same += seen->keys[id] == keys[i];
     }
 }
 
 static struct seen new_seen(void)
 {
-    struct seen seen = {.keys = hearth_mem_calloc(1 << 24, sizeof(struct hearth_hash128))};
+    struct seen seen = {.keys = hearth_mem_calloc(1 << 24, sizeof(uint64_t))};
     hearth_idmap_init(&seen.map);
     return seen;
 }

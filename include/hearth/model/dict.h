@@ -56,15 +56,15 @@ void hearth_dict_writer_free(struct hearth_dict_writer *writer);
 
 /*
  * The keys of a profile's stacks, computed outside any lock. One key per sample, in sample order; a
- * sample whose stack has a dangling location gets skip[s] = true. Arrays in arena.
+ * sample whose stack has a dangling location gets skip[s] = true and no key. Arrays in arena.
  */
 struct hearth_stack_keys {
-    struct hearth_hash128 *stack;          /* [n_samples] */
-    struct hearth_hash128 *location;       /* [n_locations] */
-    struct hearth_hash128 *function;       /* [n_functions] */
-    struct hearth_hash128 *mapping;        /* [n_mappings], without memory range */
-    struct hearth_hash128 *ranged_mapping; /* [n_mappings], with range (locations without lines) */
-    bool *skip;                            /* [n_samples] */
+    struct hearth_hash128 *stack; /* [n_samples] */
+    uint64_t *location;           /* [n_locations] */
+    uint64_t *function;           /* [n_functions] */
+    uint64_t *mapping;            /* [n_mappings], without memory range */
+    uint64_t *ranged_mapping;     /* [n_mappings], with range (locations without lines) */
+    bool *skip;                   /* [n_samples] */
 };
 
 HEARTH_MUST_CHECK

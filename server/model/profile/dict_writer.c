@@ -152,8 +152,8 @@ static enum hearth_status intern_mapping(struct resolver *r, uint32_t index, boo
     assert(index < r->profile->n_mappings);
 
     struct hearth_dict_section *section = &r->writer->sections[HEARTH_DICT_MAPPINGS];
-    struct hearth_hash128 key =
-        with_range ? r->keys->ranged_mapping[index] : r->keys->mapping[index];
+    struct hearth_hash128 key = {
+        with_range ? r->keys->ranged_mapping[index] : r->keys->mapping[index], 0};
     uint32_t id = hearth_idmap_find(&section->ids, key);
     if (id != HEARTH_IDMAP_NONE) {
         *ret_id = id;
@@ -185,7 +185,7 @@ static enum hearth_status intern_function(struct resolver *r, uint32_t index, ui
     assert(index < r->profile->n_functions);
 
     struct hearth_dict_section *section = &r->writer->sections[HEARTH_DICT_FUNCTIONS];
-    struct hearth_hash128 key = r->keys->function[index];
+    struct hearth_hash128 key = {r->keys->function[index], 0};
     uint32_t id = hearth_idmap_find(&section->ids, key);
     if (id != HEARTH_IDMAP_NONE) {
         *ret_id = id;
@@ -207,7 +207,7 @@ static enum hearth_status intern_location(struct resolver *r, uint32_t index, ui
                                           struct hearth_err *err)
 {
     struct hearth_dict_section *section = &r->writer->sections[HEARTH_DICT_LOCATIONS];
-    struct hearth_hash128 key = r->keys->location[index];
+    struct hearth_hash128 key = {r->keys->location[index], 0};
     uint32_t id = hearth_idmap_find(&section->ids, key);
 
     if (id != HEARTH_IDMAP_NONE) {
