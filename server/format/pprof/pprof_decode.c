@@ -82,27 +82,28 @@ static enum hearth_status note_offset(struct pprof_scan *s, struct pprof_offsets
 static const uint8_t *note_run(const struct pprof_scan *s, struct pprof_offsets *of,
                                const uint8_t *p, uint8_t tag)
 {
-    const uint8_t *base = s->base, *end = base + s->n_bytes;
-    uint32_t *at = of->at, n = of->n, cap = of->cap;
+    const uint8_t *before = s->base - 1, *end = s->base + s->n_bytes;
+    uint32_t *at = of->at + of->n;
+    const uint32_t *at_end = of->at + of->cap;
     size_t n_bytes = 0;
 
-    while (n < cap && end - p >= 3 && *p == tag) {
+    while (at < at_end && end - p >= 3 && *p == tag) {
         const uint8_t *payload = p + 2;
         size_t length = p[1];
         if (length >= 0x80) {
-            length = (length & 0x7f) | (size_t)p[2] << 7;
+            length += ((size_t)p[2] << 7) - 0x80;
             payload++;
         }
         if (HEARTH_UNLIKELY(length >= 0x4000 || length > (size_t)(end - payload))) {
             break;
         }
 
-        at[n++] = (uint32_t)(p + 1 - base);
+        *at++ = (uint32_t)(p - before);
         n_bytes += length;
         p = payload + length;
     }
 
-    of->n = n;
+    of->n = (uint32_t)(at - of->at);
     of->n_bytes += n_bytes;
 
     return p;
@@ -276,33 +277,42 @@ static enum hearth_status check_counts(const struct pprof_scan *s)
 
 /* ---- strings and types ---- */
 
-/*
- * True if all bytes are 01 to 7f, as in nearly every string. A byte is odd if its top bit is set or
- * if subtracting 1 borrows; a borrow into the next byte comes from an odd byte.
- */
-static inline bool is_plain_ascii(const uint8_t *p, size_t n, const uint8_t *input_end)
+typedef int8_t sixteen_bytes HEARTH_VECTOR(16);
+
+/* In each of 16 bytes from p on, all ones if it is 01 to 7f. */
+HEARTH_ALWAYS_INLINE sixteen_bytes find_plain(const uint8_t *p)
 {
-    const uint64_t high = 0x8080808080808080u, low = 0x0101010101010101u;
-    uint64_t w, odd = 0;
-    if (HEARTH_LIKELY(n >= 8)) {
-        /* Whole words, the last one overlapping its neighbour. */
-        for (size_t i = 0; i + 8 < n; i += 8) {
-            w = pprof_load8(p + i);
-            odd |= w | (w - low);
-        }
-        w = pprof_load8(p + n - 8);
-        odd |= w | (w - low);
-    } else if (HEARTH_LIKELY(input_end - p >= 8)) {
-        uint64_t ours = ((uint64_t)1 << (n * 8)) - 1;
-        w = (pprof_load8(p) & ours) | (low & ~ours);
-        odd = w | (w - low);
-    } else {
+    sixteen_bytes bytes;
+    memcpy(&bytes, p, sizeof bytes);
+    return bytes > 0;
+}
+
+/*
+ * True if all bytes are 01 to 7f, as in nearly every string. 17 to 64 bytes are always four
+ * vectors, which overlap, so that no branch depends on n.
+ */
+HEARTH_ALWAYS_INLINE bool is_plain_ascii(const uint8_t *p, size_t n)
+{
+    if (HEARTH_UNLIKELY(n <= 16)) {
+        bool plain = true;
         for (size_t i = 0; i < n; i++) {
-            odd |= p[i] | (p[i] - (uint64_t)1);
+            plain &= (int8_t)p[i] > 0;
         }
+        return plain;
     }
 
-    return (odd & high) == 0;
+    sixteen_bytes plain = find_plain(p + n - 16);
+    for (; n > 64; n -= 48, p += 48) {
+        plain &= find_plain(p) & find_plain(p + 16) & find_plain(p + 32);
+    }
+    const uint8_t *last = p + n - 16;
+    plain &= find_plain(p) & find_plain(p + 16 < last ? p + 16 : last) &
+             find_plain(p + 32 < last ? p + 32 : last);
+
+    uint64_t halves[2];
+    memcpy(halves, &plain, sizeof halves);
+
+    return (halves[0] & halves[1]) == UINT64_MAX;
 }
 
 static enum hearth_status read_strings(struct pprof_scan *s)
@@ -310,7 +320,6 @@ static enum hearth_status read_strings(struct pprof_scan *s)
     struct hearth_profile *out = s->out;
     uint32_t n = s->of[KIND_STRING].n;
     uint32_t max_bytes = s->limits->max_string_bytes;
-    const uint8_t *input_end = s->base + s->n_bytes;
 
     out->n_strings = n == 0 ? 1 : n; /* a profile without any text may omit the table */
     out->strings = hearth_arena_array(s->arena, out->n_strings, sizeof *out->strings);
@@ -323,7 +332,7 @@ static enum hearth_status read_strings(struct pprof_scan *s)
         struct pprof_cursor c = pprof_message(s, KIND_STRING, i);
         struct hearth_str text = {(const char *)c.p, (size_t)(c.end - c.p)};
         bool too_long = max_bytes != 0 && text.n > max_bytes;
-        if (HEARTH_UNLIKELY(too_long || !is_plain_ascii(c.p, text.n, input_end)) &&
+        if (HEARTH_UNLIKELY(too_long || !is_plain_ascii(c.p, text.n)) &&
             !hearth_pprof_mend_text(&text, max_bytes, s->arena, s->notes)) {
             return HEARTH_FAIL_ARENA(s->err, s->arena);
         }

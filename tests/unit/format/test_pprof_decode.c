@@ -486,7 +486,7 @@ static void finds_an_invalid_byte_at_every_place_of_a_string(void **state)
 {
     (void)state;
     static const unsigned char odd[] = {0x00, 0x01, 0x7f, 0x80, 0xc3, 0xff};
-    for (size_t n = 1; n < 36; n++) {
+    for (size_t n = 1; n < 128; n += n < 36 || n % 16 < 2 || n % 16 > 13 ? 1 : 3) {
         for (size_t at = 0; at < n; at++) {
             for (size_t k = 0; k < sizeof odd; k++) {
                 struct hearth_buf in;
