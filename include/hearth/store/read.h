@@ -19,7 +19,8 @@
 
 /*
  * Series of the service have no blocks of this length whose time lies in [from_ns, to_ns): they
- * would sum too few profiles. Totals are there.
+ * would sum too few profiles. Totals are there. Retention keeps the profiles of a service from the
+ * first day on that lacks blocks of an hour or a day, until the builder has written these.
  */
 struct hearth_absent_blocks {
     int64_t length_ns, from_ns, to_ns; /* both times are multiples of the length */

@@ -139,7 +139,8 @@ static void add_plan_piece(struct planner *p, int source, int64_t from_ns, int64
 static void cover_with_rows(struct planner *p, const struct plan_group *group,
                             struct plan_stretch s)
 {
-    int64_t from_ns = max_i64(s.from_ns, min_i64(s.to_ns, p->rows_cutoff_ns));
+    int64_t oldest_ns = min_i64(p->rows_cutoff_ns, group->kept_from_ns);
+    int64_t from_ns = max_i64(s.from_ns, min_i64(s.to_ns, oldest_ns));
     add_plan_piece(p, PLAN_GAP, s.from_ns, from_ns);
     add_plan_piece(p, HEARTH_SOURCE_SEGMENT, from_ns, min_i64(s.to_ns, group->compacted_to_ns));
     add_plan_piece(p, HEARTH_SOURCE_PROFILE, max_i64(from_ns, group->compacted_from_ns), s.to_ns);
@@ -266,17 +267,19 @@ static void note_plan_gap(struct planner *p, struct plan_stretch gap, bool delet
 }
 
 /* Notes that a part of the range has only those profiles that were stored after a deletion. */
-static void note_emptied_rows(struct planner *p, struct plan_stretch at)
+static void note_emptied_rows(struct planner *p, const struct plan_group *group,
+                              struct plan_stretch at)
 {
     char gone[32], from[32], to[32], line[256];
+    int64_t whole_from_ns = min_i64(p->rows_whole_from_ns, group->kept_from_ns);
 
-    if (at.from_ns < p->rows_whole_from_ns) {
+    if (at.from_ns < whole_from_ns) {
         (void)snprintf(line, sizeof line,
                        "profiles before %s were deleted while retain-raw was shorter: from %s to "
                        "%s, only those that were stored later are counted",
-                       hearth_plan_moment(p->rows_whole_from_ns, gone),
+                       hearth_plan_moment(whole_from_ns, gone),
                        hearth_plan_moment(at.from_ns, from),
-                       hearth_plan_moment(min_i64(at.to_ns, p->rows_whole_from_ns), to));
+                       hearth_plan_moment(min_i64(at.to_ns, whole_from_ns), to));
         add_plan_note(p, line);
     }
 }
@@ -318,7 +321,7 @@ static void plan_group_legs(struct planner *p, const struct plan_group *group, b
         } else if (hearth_source_length_ns((enum hearth_source)piece->source) == 0 ||
                    piece->source == HEARTH_SOURCE_TOTALS) {
             if (p->notes != NULL && piece->source != HEARTH_SOURCE_TOTALS) {
-                note_emptied_rows(p, piece->at);
+                note_emptied_rows(p, group, piece->at);
             }
             add_plan_leg(p, (enum hearth_source)piece->source, piece->at, &group->rows);
         } else {
@@ -329,10 +332,10 @@ static void plan_group_legs(struct planner *p, const struct plan_group *group, b
 }
 
 /*
- * Adds one leg for the late profiles of all services. They are earlier than the service's
- * watermark.
+ * Adds one leg for the late profiles of services from one time to another. They are earlier than
+ * the service's watermark. kept: only of services that keep profiles longer than retain-raw says.
  */
-static void plan_late_profiles(struct planner *p)
+static void plan_late_between(struct planner *p, struct plan_stretch at, bool kept)
 {
     struct plan_hits late = {
         hearth_arena_array(p->arena, p->in->n_hits, sizeof(struct hearth_series_hit)), 0};
@@ -341,11 +344,11 @@ static void plan_late_profiles(struct planner *p)
         return;
     }
 
-    int64_t from_ns = max_i64(p->range.from_ns, p->rows_cutoff_ns);
     int64_t to_ns = INT64_MIN;
     for (size_t i = 0; i < p->n_services; i++) {
         struct plan_service *service = &p->services[i];
-        if (service->state == NULL || service->state->watermark_ns <= from_ns) {
+        if (service->state == NULL || service->state->watermark_ns <= at.from_ns ||
+            (kept && service->kept_from_ns == INT64_MAX)) {
             continue;
         }
         to_ns = max_i64(to_ns, service->state->watermark_ns);
@@ -360,8 +363,25 @@ static void plan_late_profiles(struct planner *p)
         }
     }
 
-    add_plan_leg(p, HEARTH_SOURCE_LATE,
-                 (struct plan_stretch){from_ns, min_i64(to_ns, p->range.to_ns)}, &late);
+    add_plan_leg(p, HEARTH_SOURCE_LATE, (struct plan_stretch){at.from_ns, min_i64(to_ns, at.to_ns)},
+                 &late);
+}
+
+/* Adds the late profiles of all services. */
+static void plan_late_profiles(struct planner *p)
+{
+    int64_t from_ns = max_i64(p->range.from_ns, p->rows_cutoff_ns);
+    plan_late_between(p, (struct plan_stretch){from_ns, p->range.to_ns}, false);
+
+    int64_t kept_ns = INT64_MAX;
+    for (size_t i = 0; i < p->n_services; i++) {
+        kept_ns = min_i64(kept_ns, p->services[i].kept_from_ns);
+    }
+
+    if (kept_ns != INT64_MAX) {
+        const struct plan_stretch before = {kept_ns, min_i64(from_ns, p->range.to_ns)};
+        plan_late_between(p, before, true);
+    }
 }
 
 static int compare_legs(const void *a, const void *b)

@@ -17,7 +17,7 @@
 
 /* Services with the same bounds, and with the same blocks absent. */
 struct service_bounds {
-    int64_t built_ns, compacted_ns;
+    int64_t built_ns, compacted_ns, kept_from_ns;
     const struct hearth_absent_blocks *absent;
     size_t n_absent;
     size_t n_hits;  /* of all these services */
@@ -94,6 +94,26 @@ static bool copy_absent_blocks(struct planner *p, struct plan_service *service)
     return true;
 }
 
+/*
+ * The begin of the first day that lacks blocks of an hour or a day, clamped to the range: retention
+ * keeps the service's profiles from there on. INT64_MAX: that is not longer than retain-raw says,
+ * which is so nearly always; or the query is about single profiles, which end with retain-raw.
+ */
+static int64_t find_kept_from(const struct planner *p, const struct hearth_service_state *state)
+{
+    int64_t first_ns = INT64_MAX;
+    size_t n = state == NULL || p->in->rows ? 0 : state->n_absent;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct hearth_absent_blocks *absent = &state->absent[i];
+        if (absent->length_ns > PLAN_NS_PER_10M && absent->from_ns < state->built_to_ns) {
+            first_ns = min_i64(first_ns, floor_to(absent->from_ns, HEARTH_NS_PER_DAY));
+        }
+    }
+
+    return first_ns < p->rows_cutoff_ns ? max_i64(first_ns, p->range.from_ns) : INT64_MAX;
+}
+
 /* Makes the services of the hits, which are sorted by service. False: memory was refused. */
 static bool make_plan_services(struct planner *p)
 {
@@ -125,6 +145,7 @@ static bool make_plan_services(struct planner *p)
         int64_t last_ns = ceil_to(p->range.to_ns, HEARTH_NS_PER_DAY);
         service->built_ns = max_i64(min_i64(built, last_ns), p->range.from_ns);
         service->compacted_ns = max_i64(min_i64(compacted, p->range.to_ns), p->range.from_ns);
+        service->kept_from_ns = find_kept_from(p, service->state);
 
         find_service_tombstones(p, service, in->hits[i].service_id);
         if (!copy_absent_blocks(p, service)) {
@@ -161,6 +182,10 @@ static int compare_bounds(const void *a, const void *b)
 
     if (x.compacted_ns != y.compacted_ns) {
         return x.compacted_ns < y.compacted_ns ? -1 : 1;
+    }
+
+    if (x.kept_from_ns != y.kept_from_ns) {
+        return x.kept_from_ns < y.kept_from_ns ? -1 : 1;
     }
 
     if (x.n_absent != y.n_absent) {
@@ -240,11 +265,11 @@ static void add_absent_blocks(struct plan_group *group, const struct service_bou
 {
     for (size_t i = 0; i < bounds->n_absent; i++) {
         const struct hearth_absent_blocks *absent = &bounds->absent[i];
-        bool is_10m = absent->length_ns == PLAN_NS_PER_10M;
-        assert(is_10m || absent->length_ns == HEARTH_NS_PER_HOUR);
+        size_t length = absent->length_ns == PLAN_NS_PER_10M      ? 0
+                        : absent->length_ns == HEARTH_NS_PER_HOUR ? 1
+                                                                  : PLAN_N_LENGTHS - 1;
         if (absent->whole || !only_whole) {
-            add_hole(&group->holes[is_10m ? 0 : 1],
-                     (struct plan_stretch){absent->from_ns, absent->to_ns});
+            add_hole(&group->holes[length], (struct plan_stretch){absent->from_ns, absent->to_ns});
         }
     }
 }
@@ -255,6 +280,7 @@ static struct service_bounds bounds_of(const struct plan_service *service)
 {
     return (struct service_bounds){.built_ns = service->built_ns,
                                    .compacted_ns = service->compacted_ns,
+                                   .kept_from_ns = service->kept_from_ns,
                                    .absent = service->absent,
                                    .n_absent = service->n_absent,
                                    .group = PLAN_NO_GROUP};
@@ -301,6 +327,8 @@ static bool make_plan_groups(struct planner *p)
             shared ? min_i64(group->compacted_from_ns, all[i].compacted_ns) : all[i].compacted_ns;
         group->compacted_to_ns =
             shared ? max_i64(group->compacted_to_ns, all[i].compacted_ns) : all[i].compacted_ns;
+        group->kept_from_ns =
+            shared ? max_i64(group->kept_from_ns, all[i].kept_from_ns) : all[i].kept_from_ns;
         add_absent_blocks(group, &all[i], false);
         add_absent_blocks(group + (ptrdiff_t)2 * PLAN_MAX_GROUPS, &all[i], true);
     }
@@ -397,6 +425,8 @@ static struct plan_group *find_group_of_deleted(struct planner *p, struct plan_s
                                        : own->compacted_from_ns;
         group->compacted_to_ns =
             shared ? max_i64(group->compacted_to_ns, own->compacted_to_ns) : own->compacted_to_ns;
+        group->kept_from_ns =
+            shared ? max_i64(group->kept_from_ns, service->kept_from_ns) : service->kept_from_ns;
 
         const struct service_bounds bounds = bounds_of(service);
         add_absent_blocks(group, &bounds, false);
@@ -490,6 +520,7 @@ static bool allocate_group_hits(struct planner *p)
         whole->built_ns = own->built_ns;
         whole->compacted_from_ns = own->compacted_from_ns;
         whole->compacted_to_ns = own->compacted_to_ns;
+        whole->kept_from_ns = own->kept_from_ns;
         whole->cap_rows = lacks_blocks(own) && p->in->n_covered > 0 ? own->cap_rows : 0;
     }
 

@@ -49,6 +49,7 @@ struct plan_holes {
 struct plan_group {
     /* rows may be in either table between the two compacted bounds */
     int64_t built_ns, compacted_from_ns, compacted_to_ns;
+    int64_t kept_from_ns; /* profiles from here on are there, whatever retain-raw says */
     struct plan_holes holes[PLAN_N_LENGTHS]; /* by hearth_plan_holes_of */
     bool has_deletions;
     struct plan_hits rows, blocks,
@@ -73,6 +74,7 @@ struct plan_service {
     size_t n_tombstones; /* of the service */
     size_t first_hit, n_hits;
     int64_t built_ns, compacted_ns; /* clamped to the range */
+    int64_t kept_from_ns;           /* as of a group; INT64_MAX: nothing but retain-raw keeps them */
     /* What is absent of the range before built_ns, clamped to it; NULL if n_absent is 0. */
     struct hearth_absent_blocks *absent;
     size_t n_absent;

@@ -10,7 +10,8 @@ static bool is_next_range(const struct hearth_absent_blocks *range,
                           const struct hearth_absent_blocks *before)
 {
     int64_t length_ns = range->length_ns;
-    if ((length_ns != 600 * HEARTH_NS_PER_SEC && length_ns != HEARTH_NS_PER_HOUR) ||
+    if ((length_ns != 600 * HEARTH_NS_PER_SEC && length_ns != HEARTH_NS_PER_HOUR &&
+         length_ns != HEARTH_NS_PER_DAY) ||
         range->from_ns >= range->to_ns || range->from_ns % length_ns != 0 ||
         range->to_ns % length_ns != 0) {
         return false;

@@ -13,7 +13,7 @@
 
 /*
  * Set absent and n_absent of the state from a field with roll_state.absent. CORRUPT: ranges that
- * are out of order, too many, or of blocks of another length than 10 minutes or an hour.
+ * are out of order, too many, or of blocks of another length than 10 minutes, an hour or a day.
  */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_absent_blocks_take(const PGresult *result, int row, int field, struct hearth_arena *arena,

@@ -73,15 +73,15 @@ static int64_t random_time(void)
     }
 }
 
-/* Ranges of 10 minutes and of hours: none, one or many. Half of the services share their times. */
+/* Ranges of 10 minutes, hours and days: none, one or many. Half of the services share their times. */
 static void random_absent_blocks(struct world *w, size_t i)
 {
     struct hearth_service_state *s = &w->services[i];
     uint32_t kind = below(4);
-    size_t n_each = kind < 2 ? 0 : kind == 2 ? 1 : 1 + below(MAX_ABSENT / 2);
+    size_t n_each = kind < 2 ? 0 : kind == 2 ? 1 : 1 + below(MAX_ABSENT / 3);
     s->absent = w->absent[i];
-    for (int tier = 0; tier < 2; tier++) {
-        int64_t length = tier == 0 ? MIN10 : HOUR;
+    for (int tier = 0; tier < 3; tier++) {
+        int64_t length = tier == 0 ? MIN10 : tier == 1 ? HOUR : DAY;
         int64_t at = floor_to(random_time(), length);
         for (size_t k = 0; k < n_each; k++) {
             int64_t to = at + (int64_t)(1 + below(kind == 2 ? 1000 : 6)) * length;
@@ -324,9 +324,26 @@ static bool block_serves(const struct world *w, enum hearth_source source,
            !touched(w, hit->series_id, t0, t0 + length);
 }
 
+/*
+ * From when on the service has profiles: those of days that lack blocks of hours or days stay,
+ * whatever the retention says.
+ */
+static int64_t oldest_row(const struct world *w, const struct hearth_series_hit *hit)
+{
+    const struct hearth_service_state *state = state_of(w, hit->service_id);
+    int64_t first = oldest(w->in.retention.profiles_ns, HOUR);
+    for (size_t i = 0; !w->in.rows && i < state->n_absent; i++) {
+        const struct hearth_absent_blocks *a = &state->absent[i];
+        int64_t day = floor_to(a->from_ns, DAY);
+        first =
+            a->length_ns > MIN10 && a->from_ns < state->built_to_ns && day < first ? day : first;
+    }
+    return first;
+}
+
 static bool anything_serves(const struct world *w, const struct hearth_series_hit *hit, int64_t t)
 {
-    if (t >= oldest(w->in.retention.profiles_ns, HOUR)) {
+    if (t >= oldest_row(w, hit)) {
         return true;
     }
     if (w->in.rows) {
@@ -365,7 +382,7 @@ static void check_instant(const struct world *w, const struct hearth_series_hit 
         n++;
         whole = whole || leg->hits[0].series_id < 0;
         if (is_rows(leg->source)) {
-            assert_true(t >= oldest(w->in.retention.profiles_ns, HOUR));
+            assert_true(t >= oldest_row(w, hit));
         } else {
             assert_true(block_serves(w, leg->source, hit, t, leg->hits[0].series_id > 0));
             assert_false(w->in.rows);
@@ -394,8 +411,7 @@ static void check_late(const struct world *w, const struct hearth_series_hit *hi
              leg_names(leg, hit);
     }
     assert_true(n <= 1);
-    bool needed = t < state_of(w, hit->service_id)->watermark_ns &&
-                  t >= oldest(w->in.retention.profiles_ns, HOUR) &&
+    bool needed = t < state_of(w, hit->service_id)->watermark_ns && t >= oldest_row(w, hit) &&
                   !touched(w, hit->series_id, t, t + 1);
     assert_true(n == 1 || !needed);
 }
@@ -646,22 +662,86 @@ static void absent_blocks_of_series_are_stepped_over_with_the_next_smaller_ones(
     expect_notes("");
 }
 
+static void an_absent_day_is_read_from_its_hours_and_profiles(void **state)
+{
+    (void)state;
+    int64_t today = floor_to(NOW, DAY);
+    const struct hearth_absent_blocks absent[] = {
+        {HOUR, today - 2 * DAY, today - 2 * DAY + 4 * HOUR, true},
+        {DAY, today - 2 * DAY, today - DAY, false},
+        {DAY, today - DAY, today, true}};
+    simple_world(today + 10 * HOUR, INT64_MIN);
+    g_simple.services[0].absent = absent;
+    g_simple.services[0].n_absent = 3;
+
+    /* The whole service has the first of these days, its series do not. */
+    expect_plan(today - 3 * DAY, today - 1,
+                "late -72.00..0.00\nroll_1h* -24.00..0.00\nroll_1d* -72.00..-24.00\n");
+    g_simple.in.n_covered = 0;
+    expect_plan(today - 3 * DAY, today - 1,
+                "late -72.00..0.00\nroll_10m -48.00..-44.00\nroll_1h -44.00..0.00\n"
+                "roll_1d -72.00..-48.00\n");
+    expect_notes("");
+}
+
+/* Retention waits until the builder has written them. */
+static void profiles_past_their_retention_answer_while_hours_or_days_are_absent(void **state)
+{
+    (void)state;
+    int64_t today = floor_to(NOW, DAY), day = today - 9 * DAY;
+    struct hearth_absent_blocks absent[] = {{HOUR, day + 3 * HOUR, day + 4 * HOUR, false},
+                                            {DAY, day, day + DAY, false}};
+    simple_world(today + 10 * HOUR, today);
+    g_simple.services[0].absent = absent;
+    g_simple.services[0].n_absent = 1;
+    g_simple.in.n_covered = 0;
+    g_simple.in.retention = (struct hearth_retention){.profiles_ns = 7 * DAY,
+                                                      .roll_10m_ns = 7 * DAY,
+                                                      .roll_1h_ns = 31 * DAY,
+                                                      .roll_1d_ns = 366 * DAY,
+                                                      .profiles_from_ns = today - 2 * DAY};
+    expect_plan(day, day + 5 * HOUR - 1,
+                "late -216.00..-211.00\nsegment -213.00..-212.00\nroll_1h "
+                "-216.00..-213.00\nroll_1h -212.00..-211.00\n");
+    expect_notes("");
+    hearth_buf_reset(&g_simple.notes);
+
+    /* All of the day is there, but nothing before it. */
+    expect_plan(day - HOUR / 2, day + HOUR / 2 - 1,
+                "late -216.00..-215.50\nsegment -216.00..-215.50\n");
+    expect_notes("profiles before 2026-11-13T10:00:00Z are gone (retain-raw); the range begins at "
+                 "2026-11-11T00:00:00Z\n");
+    hearth_buf_reset(&g_simple.notes);
+
+    /* Single profiles end with retain-raw; what is not built means nothing. */
+    g_simple.in.rows = true;
+    expect_plan(day, day + 5 * HOUR - 1, "");
+    g_simple.in.rows = false;
+    hearth_buf_reset(&g_simple.notes);
+    g_simple.services[0].built_to_ns = day + 3 * HOUR;
+    expect_plan(day, day + 4 * HOUR - 1, "roll_1h -216.00..-213.00\n");
+    hearth_buf_reset(&g_simple.notes);
+}
+
 /* The setting of retain-raw may change after blocks were left out. */
 static void profiles_that_are_gone_leave_a_noted_gap_where_blocks_are_absent(void **state)
 {
     (void)state;
     int64_t today = floor_to(NOW, DAY);
     const struct hearth_absent_blocks absent[] = {
-        {HOUR, today - 8 * DAY, today - 8 * DAY + HOUR, false}};
+        {MIN10, today - 8 * DAY, today - 8 * DAY + HOUR, false}};
     simple_world(today + 10 * HOUR, INT64_MIN);
     g_simple.services[0].absent = absent;
     g_simple.services[0].n_absent = 1;
     g_simple.in.n_covered = 0;
-    g_simple.in.retention = (struct hearth_retention){7 * DAY, 7 * DAY, 31 * DAY, 366 * DAY};
-    expect_plan(today - 8 * DAY - HOUR, today - 8 * DAY + 2 * HOUR - 1,
-                "roll_1h -193.00..-192.00\nroll_1h -191.00..-190.00\n");
-    expect_notes("profiles before 2026-11-13T10:00:00Z are gone (retain-raw); the time from "
-                 "2026-11-12T00:00:00Z to 2026-11-12T01:00:00Z is left out\n");
+    g_simple.in.retention = (struct hearth_retention){7 * DAY, 9 * DAY, 31 * DAY, 366 * DAY};
+    expect_plan(today - 8 * DAY - HOUR / 2, today - 8 * DAY + HOUR + HOUR / 2 - 1,
+                "roll_10m -192.50..-192.00\nroll_10m -191.00..-190.50\nroll_1h -192.00..-191.00\n");
+    expect_notes("");
+    hearth_buf_reset(&g_simple.notes);
+    expect_plan(today - 8 * DAY, today - 8 * DAY + HOUR / 2 - 1, "");
+    expect_notes("profiles before 2026-11-13T10:00:00Z are gone (retain-raw), and no roll-ups fit "
+                 "into the range: nothing is left of it\n");
 }
 
 static void what_retention_took_is_cut_inward_and_said(void **state)
@@ -794,6 +874,8 @@ int main(void)
         cmocka_unit_test(long_blocks_are_used_only_where_nothing_shorter_is_kept),
         cmocka_unit_test(a_deletion_is_cut_out_of_the_blocks_it_touches_only),
         cmocka_unit_test(absent_blocks_of_series_are_stepped_over_with_the_next_smaller_ones),
+        cmocka_unit_test(an_absent_day_is_read_from_its_hours_and_profiles),
+        cmocka_unit_test(profiles_past_their_retention_answer_while_hours_or_days_are_absent),
         cmocka_unit_test(profiles_that_are_gone_leave_a_noted_gap_where_blocks_are_absent),
         cmocka_unit_test(what_retention_took_is_cut_inward_and_said),
         cmocka_unit_test(what_a_shorter_retention_deleted_is_read_from_longer_blocks),
