@@ -219,7 +219,7 @@ class Sql(unittest.TestCase):
         )
         for start in (day - 3 * DAY, day - 2 * DAY):
             name = stamp(start)[:10].replace("-", "")
-            for parent in ("roll_1h", "roll_1d"):
+            for parent in ("roll_1h", "roll_1d", "hour_totals"):
                 self.ask(
                     "CREATE TABLE IF NOT EXISTS hearth_data.%s_%s PARTITION OF hearth_data.%s FOR VALUES FROM (%d) TO (%d)"
                     % (parent, name, parent, start * MS, (start + DAY) * MS)
@@ -242,6 +242,22 @@ class Sql(unittest.TestCase):
                 ["01:00:00", "12", str(second), "12"],
                 ["1 day", "1", str(first), "24"],
             ],
+        )
+        # Two hours of each day are absent: their totals answer, and the first day is no longer one sum.
+        absent = ", ".join("3600000000000, %d, %d, 3" % (start * MS, (start + 2 * HOUR) * MS) for start in (day - 3 * DAY, day - 2 * DAY))
+        hours = "t0 < %d OR t0 BETWEEN %d AND %d" % ((day - 3 * DAY + 2 * HOUR) * MS, (day - 2 * DAY) * MS, (day - 2 * DAY + HOUR) * MS)
+        self.ask(
+            "INSERT INTO hearth_data.hour_totals SELECT p.service_id, p.series_id, p.ts / %d * %d, 1, count(*), '', '{}',"
+            " ARRAY[sum(p.totals[1]), sum(p.totals[2])]::int8[] FROM hearth_data.profile p JOIN %s USING (service_id, series_id)"
+            " WHERE ts < %d GROUP BY 1, 2, 3" % (HOUR * MS, HOUR * MS, ids, (day - DAY) * MS)
+        )
+        lacking = (
+            "BEGIN; DELETE FROM hearth_data.roll_1h r USING %s WHERE r.service_id = i.service_id AND (%s);"
+            " UPDATE hearth_data.roll_state r SET absent = ARRAY[%s] FROM %s WHERE r.service_id = i.service_id; %s; ROLLBACK"
+        )
+        self.assertEqual(
+            self.ask(lacking % (ids, hours, absent, ids, answer)),
+            [["00:00:00", "12", str(first - second), "12"], ["01:00:00", "14", str(second + 3), "14"]],
         )
         count = self.ask("SELECT count(*) FROM hearth.profiles WHERE service = 'old' AND profile_type = '%s'" % CPU)
         self.assertEqual(count, [["12"]])

@@ -16,8 +16,8 @@
 #define BLOCK_COLUMNS \
     "service_id, series_id, t0, writer_id, part, n_profiles, totals, members, ids, vals"
 #define N_BLOCK_COLUMNS  10
-#define TOTALS_COLUMNS   "service_id, series_id, t0, part, n_profiles, ts, vals"
-#define N_TOTALS_COLUMNS 7
+#define TOTALS_COLUMNS   "service_id, series_id, t0, part, n_profiles, ts, vals, totals"
+#define N_TOTALS_COLUMNS 8
 
 /* Limit of one sum, which a damaged stack id would exceed. */
 #define SUM_LIMIT_BYTES ((size_t)256 << 20)
@@ -318,6 +318,31 @@ enum hearth_status hearth_roll_put(struct hearth_roll *roll, enum hearth_tier ti
     return HEARTH_OK;
 }
 
+/* Appends the sum of each type of the hour, or NULL if one exceeds 64 bits. */
+static enum hearth_status put_hour_sums(struct hearth_roll *roll,
+                                        const struct hearth_roll_totals *totals,
+                                        struct hearth_err *err)
+{
+    int64_t *sums = hearth_arena_calloc(&roll->arena, totals->n_types, sizeof *sums);
+    bool fits = true;
+    if (sums == NULL) {
+        return HEARTH_FAIL_ARENA(err, &roll->arena);
+    }
+
+    for (size_t i = 0; i < totals->n * totals->n_types; i++) {
+        size_t k = i % totals->n_types;
+        fits = !__builtin_add_overflow(sums[k], totals->values[i], &sums[k]) && fits;
+    }
+
+    if (fits) {
+        hearth_copy_i64_array(&roll->totals, sums, totals->n_types);
+    } else {
+        hearth_copy_null(&roll->totals);
+    }
+
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_roll_put_totals(struct hearth_roll *roll,
                                           const struct hearth_roll_totals *totals,
                                           struct hearth_err *err)
@@ -342,6 +367,7 @@ enum hearth_status hearth_roll_put_totals(struct hearth_roll *roll,
     hearth_copy_i32(out, totals->n > INT32_MAX ? INT32_MAX : (int32_t)totals->n);
     hearth_copy_bytes(out, packed.ts);
     hearth_copy_bytes_array(out, packed.vals, totals->n_types);
+    HEARTH_TRY(put_hour_sums(roll, totals, err));
 
     if (hearth_buf_failed(out)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the totals of a roll-up");

@@ -435,7 +435,9 @@ static void packed_totals_give_each_profile_of_the_range(void **state)
     }
     struct hearth_pg pg = {.url = test_secret(url)};
     assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
-    assert_ok(hearth_pg_copy(&pg, "COPY hearth_data.hour_totals FROM STDIN (FORMAT binary)",
+    assert_ok(hearth_pg_copy(&pg,
+                             "COPY hearth_data.hour_totals (service_id, series_id, t0, part,"
+                             " n_profiles, ts, vals) FROM STDIN (FORMAT binary)",
                              hearth_buf_view(&rows), NULL, &err));
     hearth_pg_close(&pg);
     struct hearth_series_hit hits[3] = {{.series_id = 7, .service_id = 1, .column = 0},
