@@ -1,8 +1,8 @@
 /*
  * roll.h -- sums profiles of one service into roll-ups, in one transaction (private to the store).
  *
- * roll_close.c builds closed buckets, roll_fold.c adds late profiles; both use roll_write.c and
- * roll_merge.c. Rows are added by series and time. They are summed per (series, block, writer). A
+ * roll_close.c builds closed buckets, roll_fill.c what was left out, roll_fold.c adds late profiles;
+ * they use roll_range.c, roll_write.c and roll_merge.c. Rows are added by series and time. They are summed per (series, block, writer). A
  * complete block is written, unless it is one of those that are left out (roll_sparse.h), and added
  * to the block of its whole service and to the next longer block of its series.
  *
@@ -90,6 +90,7 @@ struct hearth_roll {
     int32_t service_id;
     int64_t part;                    /* part of the next written rows */
     int64_t from_ns, to_ns;          /* blocks of 1 h and 1 d that lie within are made */
+    int64_t compacted_to_ns;         /* of the service; needed by roll_range.c alone */
     struct hearth_absent_set absent; /* blocks that are not written */
     enum hearth_roll_scope scope;
     struct hearth_roll_shape *shapes; /* of the service's series, ascending by series */
@@ -147,14 +148,44 @@ HEARTH_MUST_CHECK enum hearth_status hearth_roll_end(struct hearth_roll *roll,
 /* After the commit: add the counts of the roll to /metrics. */
 void hearth_roll_count(const struct hearth_roll *roll);
 
+/* ---- roll_range.c: sums of stored profiles; needs compacted_to_ns ---- */
+
+/* Add the profiles of a range within an hour, in one or more passes, and end the roll. */
+HEARTH_MUST_CHECK enum hearth_status hearth_roll_rows(struct hearth_roll *roll, int64_t from_ns,
+                                                      int64_t to_ns, struct hearth_err *err);
+/*
+ * Write the blocks of an hour whose 10 minutes are built: from these, or again from profiles if
+ * some of these are absent.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_roll_hour(struct hearth_roll *roll, int64_t hour_ns,
+                                                      struct hearth_err *err);
+/* Write the blocks of an hour from profiles; whole: those of the whole service, too. */
+HEARTH_MUST_CHECK enum hearth_status hearth_roll_hour_rows(struct hearth_roll *roll,
+                                                           int64_t hour_ns, bool whole,
+                                                           struct hearth_err *err);
+
+/* Whose blocks are summed. */
+enum hearth_roll_whose {
+    HEARTH_ROLL_UP_ALL,
+    HEARTH_ROLL_UP_SERIES,
+    HEARTH_ROLL_UP_SERVICE, /* the whole service */
+};
+
+/*
+ * Write the blocks of a day, none of which may be there: from its hours, and from profiles where
+ * these are absent; from_profiles: without its hours.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_roll_day(struct hearth_roll *roll, int64_t day_ns,
+                                                     enum hearth_roll_whose whose,
+                                                     bool from_profiles, struct hearth_err *err);
+
 /* ---- roll_merge.c: sums of stored blocks ---- */
 
 /*
- * Write the blocks of `tier` (not the shortest) at t0_ns as sums of the next shorter tier's;
- * only_service: those of the whole service.
+ * Write the blocks of `tier` (not the shortest) at t0_ns as sums of the next shorter tier's.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_roll_up(struct hearth_roll *roll, enum hearth_tier tier,
-                                                    int64_t t0_ns, bool only_service,
+                                                    int64_t t0_ns, enum hearth_roll_whose whose,
                                                     struct hearth_err *err);
 /* Keys of blocks or totals. */
 struct hearth_roll_keys {
@@ -174,7 +205,13 @@ HEARTH_MUST_CHECK enum hearth_status hearth_roll_merge_totals(struct hearth_roll
                                                               int max_parts,
                                                               struct hearth_err *err);
 
-/* ---- roll_write.c: single sums, also for roll_merge.c and erase_blocks.c ---- */
+/* ---- roll_write.c: single sums, also for roll_range.c, roll_merge.c and erase_blocks.c ---- */
+
+/*
+ * Return the shape of a series; 0: the series is no longer in the catalogue, so no selector finds
+ * it and no block of the whole service needs it.
+ */
+int32_t hearth_roll_shape_of(const struct hearth_roll *roll, int32_t series_id);
 
 /*
  * Return the sum of a key; a new one is empty. NULL after an error: NO_MEMORY; CORRUPT if the sum

@@ -568,93 +568,6 @@ static void publish_roll_lag(const struct hearth_builder *builder, const struct 
 
 /* ---- building ---- */
 
-/* A pass over the rows of a range: it sums series until the roll is full. */
-struct sum_pass {
-    struct hearth_roll *roll;
-    bool has_series;   /* false: series_id is the last series of the pass before */
-    bool full;         /* true: the other rows are left to the next pass */
-    int32_t series_id; /* the last summed series */
-    int32_t skip_to;   /* series up to this one were summed by earlier passes; 0: the first pass */
-};
-
-/* Adds a row to the roll; rows are sorted by series. A full roll ignores all further series. */
-static enum hearth_status sum_stored_row(void *context, const struct hearth_stored_row *row,
-                                         struct hearth_err *err)
-{
-    struct sum_pass *pass = context;
-
-    /* Skip the series of earlier and later passes. */
-    if (pass->full || row->series_id <= pass->skip_to) {
-        return HEARTH_OK;
-    }
-
-    if (pass->has_series && row->series_id != pass->series_id && hearth_roll_is_full(pass->roll)) {
-        pass->full = true;
-        return HEARTH_OK;
-    }
-
-    pass->has_series = true;
-    pass->series_id = row->series_id;
-
-    return hearth_roll_add(pass->roll, row, err);
-}
-
-/*
- * Sums the rows in one or more passes. Blocks are sent between the passes: COPY cannot run while
- * rows are received.
- */
-static enum hearth_status sum_rows(struct hearth_roll *roll, const struct due *due, int64_t from_ns,
-                                   int64_t to_ns, struct hearth_err *err)
-{
-    assert(from_ns < to_ns);
-
-    const struct hearth_stored_range range = {due->service_id, due->compacted_to_ns, from_ns,
-                                              to_ns};
-    struct sum_pass pass = {.roll = roll};
-    do {
-        pass.skip_to = pass.series_id;
-        pass.full = false;
-        pass.has_series = false;
-        HEARTH_TRY(hearth_stored_rows_read(&roll->builder->pg, roll->builder->inflater, &range,
-                                           sum_stored_row, &pass, err));
-        HEARTH_TRY(hearth_roll_end_series(roll, err));
-        HEARTH_TRY(hearth_roll_send(roll, err));
-    } while (pass.full);
-
-    return hearth_roll_end(roll, err);
-}
-
-/*
- * Builds the blocks of an hour whose 10 minutes are built: from these, or again from profiles if
- * some of these are absent.
- */
-static enum hearth_status sum_hour(struct hearth_roll *roll, const struct due *due, int64_t hour_ns,
-                                   struct hearth_err *err)
-{
-    int64_t end_ns = hour_ns + HEARTH_NS_PER_HOUR;
-    const struct hearth_absent_set *absent = &roll->absent;
-    bool again = hearth_absent_set_meets(absent, HEARTH_BUCKET_NS, false, hour_ns, end_ns);
-    bool whole = hearth_absent_set_meets(absent, HEARTH_BUCKET_NS, true, hour_ns, end_ns);
-    if (!whole) {
-        HEARTH_TRY(hearth_roll_up(roll, HEARTH_TIER_1H, hour_ns, again, err));
-    }
-
-    if (!again) {
-        return HEARTH_OK;
-    }
-
-    int64_t from_ns = roll->from_ns, to_ns = roll->to_ns;
-    roll->from_ns = hour_ns;
-    roll->to_ns = end_ns;
-    roll->scope = whole ? HEARTH_ROLL_HOURS : HEARTH_ROLL_HOURS_OF_SERIES;
-    enum hearth_status status = sum_rows(roll, due, hour_ns, end_ns, err);
-    roll->from_ns = from_ns;
-    roll->to_ns = to_ns;
-    roll->scope = HEARTH_ROLL_ALL;
-
-    return status;
-}
-
 /*
  * Builds the hour and the day that had begun before built_to and end at next_ns or before, when
  * built_to is raised to next_ns. There are no profiles between the two times.
@@ -668,28 +581,28 @@ static enum hearth_status end_begun_blocks(struct hearth_roll *roll, const struc
     assert(at_ns <= next_ns);
 
     if (hour_ns != at_ns && hour_ns + HEARTH_NS_PER_HOUR <= next_ns) {
-        HEARTH_TRY(sum_hour(roll, due, hour_ns, err));
+        HEARTH_TRY(hearth_roll_hour(roll, hour_ns, err));
     }
 
     return day_ns != at_ns && day_ns + HEARTH_NS_PER_DAY <= next_ns
-               ? hearth_roll_up(roll, HEARTH_TIER_1D, day_ns, false, err)
+               ? hearth_roll_day(roll, day_ns, HEARTH_ROLL_UP_ALL, false, err)
                : HEARTH_OK;
 }
 
 /*
  * Builds the blocks of [from_ns, to_ns), within an hour, and of the hour and day that end at to_ns.
  */
-static enum hearth_status build_range(struct hearth_roll *roll, const struct due *due,
-                                      int64_t from_ns, int64_t to_ns, struct hearth_err *err)
+static enum hearth_status build_range(struct hearth_roll *roll, int64_t from_ns, int64_t to_ns,
+                                      struct hearth_err *err)
 {
     int64_t hour_ns = hearth_floor_ns(from_ns, HEARTH_NS_PER_HOUR);
     assert(from_ns < to_ns);
 
-    HEARTH_TRY(sum_rows(roll, due, from_ns, to_ns, err));
+    HEARTH_TRY(hearth_roll_rows(roll, from_ns, to_ns, err));
 
     /* An hour built in pieces is summed at its end; its totals become one part. */
     if (to_ns == hour_ns + HEARTH_NS_PER_HOUR && from_ns != hour_ns) {
-        HEARTH_TRY(sum_hour(roll, due, hour_ns, err));
+        HEARTH_TRY(hearth_roll_hour(roll, hour_ns, err));
         roll->part++; /* the totals of this hour have a row of this part already */
         struct hearth_roll_keys keys = {.from_ns = hour_ns, .to_ns = hour_ns};
         HEARTH_TRY(hearth_roll_merge_totals(roll, &keys, 1, err));
@@ -699,7 +612,7 @@ static enum hearth_status build_range(struct hearth_roll *roll, const struct due
     int64_t day_ns = hearth_floor_ns(from_ns, HEARTH_NS_PER_DAY);
 
     return to_ns == day_ns + HEARTH_NS_PER_DAY
-               ? hearth_roll_up(roll, HEARTH_TIER_1D, day_ns, false, err)
+               ? hearth_roll_day(roll, day_ns, HEARTH_ROLL_UP_ALL, false, err)
                : HEARTH_OK;
 }
 
@@ -805,7 +718,7 @@ static enum hearth_status build_in_transaction(struct hearth_roll *roll, const s
     /* Build the hour and day that ended before the piece, then the piece. */
     HEARTH_TRY(end_begun_blocks(roll, due, piece.from_ns, err));
     if (piece.from_ns < piece.to_ns) {
-        HEARTH_TRY(build_range(roll, due, piece.from_ns, piece.to_ns, err));
+        HEARTH_TRY(build_range(roll, piece.from_ns, piece.to_ns, err));
         HEARTH_TRY(mark_built_buckets(roll, &piece, err));
     }
 
@@ -834,6 +747,7 @@ static enum hearth_status build_due_service(struct hearth_builder *builder, cons
     if (status == HEARTH_OK && part > 0) {
         status = hearth_roll_init(&roll, builder, due->service_id, part, 0, 0, err);
         roll.absent = absent;
+        roll.compacted_to_ns = due->compacted_to_ns;
         if (status == HEARTH_OK) {
             status = build_in_transaction(&roll, due, err);
         }

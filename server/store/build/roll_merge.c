@@ -196,8 +196,14 @@ static enum hearth_status roll_up_series(struct merge *merge, int64_t t0_ns, int
 }
 
 enum hearth_status hearth_roll_up(struct hearth_roll *roll, enum hearth_tier tier, int64_t t0_ns,
-                                  bool only_service, struct hearth_err *err)
+                                  enum hearth_roll_whose whose, struct hearth_err *err)
 {
+    static const char *const CONDITIONS[] = {
+        [HEARTH_ROLL_UP_ALL] = "",
+        [HEARTH_ROLL_UP_SERIES] = " AND series_id > 0",
+        [HEARTH_ROLL_UP_SERVICE] = " AND series_id < 0",
+    };
+
     assert(tier > HEARTH_TIER_10M && tier < HEARTH_N_TIERS);
     assert(hearth_floor_ns(t0_ns, hearth_tier_length_ns(tier)) == t0_ns);
 
@@ -207,7 +213,7 @@ enum hearth_status hearth_roll_up(struct hearth_roll *roll, enum hearth_tier tie
                    "SELECT DISTINCT series_id FROM hearth_data.%s WHERE service_id = %" PRId32
                    " AND t0 >= %" PRId64 " AND t0 < %" PRId64 "%s ORDER BY series_id",
                    hearth_tier_table(tier - 1), roll->service_id, t0_ns,
-                   t0_ns + hearth_tier_length_ns(tier), only_service ? " AND series_id < 0" : "");
+                   t0_ns + hearth_tier_length_ns(tier), CONDITIONS[whose]);
 
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&roll->builder->pg, sql, NULL, NULL, &result, NULL, err));

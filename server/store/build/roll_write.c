@@ -386,11 +386,7 @@ static bool is_made(const struct hearth_roll *roll, enum hearth_tier tier, int64
     return t0_ns >= roll->from_ns && t0_ns <= roll->to_ns - TIERS[tier].length_ns;
 }
 
-/*
- * The shape of a series, by binary search; 0: the series is no longer in the catalogue, so no
- * selector finds it and no whole-service block needs it.
- */
-static int32_t shape_of(const struct hearth_roll *roll, int32_t series_id)
+int32_t hearth_roll_shape_of(const struct hearth_roll *roll, int32_t series_id)
 {
     size_t low = 0, high = roll->n_shapes;
     while (low < high) {
@@ -442,7 +438,7 @@ static enum hearth_status add_to_service(struct hearth_roll *roll, enum hearth_t
 {
     assert(from->series_id == roll->series_id);
 
-    int32_t shape_id = shape_of(roll, from->series_id);
+    int32_t shape_id = hearth_roll_shape_of(roll, from->series_id);
     if (shape_id == 0) {
         return HEARTH_OK;
     }
