@@ -55,7 +55,7 @@ bool hearth_absent_set_param(struct hearth_pg_params *params, struct hearth_aren
         numbers[4 * i] = set->ranges[i].length_ns;
         numbers[4 * i + 1] = set->ranges[i].from_ns;
         numbers[4 * i + 2] = set->ranges[i].to_ns;
-        numbers[4 * i + 3] = set->ranges[i].whole;
+        numbers[4 * i + 3] = hearth_absent_blocks_flags(&set->ranges[i]);
     }
 
     hearth_pg_param_i64_array(params, numbers, 4 * set->n);
@@ -75,6 +75,36 @@ bool hearth_absent_set_meets(const struct hearth_absent_set *set, int64_t length
     }
 
     return false;
+}
+
+int64_t hearth_absent_set_first_long(const struct hearth_absent_set *set, int64_t built_to_ns)
+{
+    int64_t first_ns = INT64_MAX;
+    for (size_t i = 0; i < set->n; i++) {
+        const struct hearth_absent_blocks *range = &set->ranges[i];
+        if (range->length_ns > HEARTH_BUCKET_NS && range->from_ns < built_to_ns) {
+            first_ns = range->from_ns < first_ns ? range->from_ns : first_ns;
+        }
+    }
+
+    return first_ns;
+}
+
+void hearth_absent_set_cut_long(struct hearth_absent_set *set, int64_t end_ns)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < set->n; i++) {
+        struct hearth_absent_blocks range = set->ranges[i];
+        if (range.length_ns > HEARTH_BUCKET_NS && range.from_ns < end_ns) {
+            range.from_ns = end_ns;
+        }
+
+        if (range.from_ns < range.to_ns) {
+            set->ranges[n++] = range;
+        }
+    }
+
+    set->n = n;
 }
 
 /* Cuts the ranges at built_to_ns, and drops those that end before gone_ns. */

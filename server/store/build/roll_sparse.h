@@ -40,6 +40,12 @@ HEARTH_MUST_CHECK bool hearth_absent_set_param(struct hearth_pg_params *params,
 bool hearth_absent_set_meets(const struct hearth_absent_set *set, int64_t length_ns, bool whole,
                              int64_t from_ns, int64_t to_ns);
 
+/* Return the first time before built_to_ns at which an hour or a day is absent, or INT64_MAX. */
+int64_t hearth_absent_set_first_long(const struct hearth_absent_set *set, int64_t built_to_ns);
+
+/* Cut what is before end_ns, the end of a day, off the ranges of hours and days. */
+void hearth_absent_set_cut_long(struct hearth_absent_set *set, int64_t end_ns);
+
 /* A range that a transaction builds; built_to_ns is where the service was built to before. */
 struct hearth_sparse_range {
     int64_t built_to_ns, from_ns, to_ns; /* there are no profiles from built_to_ns to from_ns */

@@ -3,7 +3,13 @@
 
 #include "hearth/base/clock.h"
 
-#define N_NUMBERS 4 /* of a range: length, begin, end, whole */
+#define N_NUMBERS 4 /* of a range: length, begin, end, flags */
+
+int64_t hearth_absent_blocks_flags(const struct hearth_absent_blocks *range)
+{
+    return (range->whole ? HEARTH_ABSENT_WHOLE : 0) |
+           (range->length_ns > 600 * HEARTH_NS_PER_SEC ? HEARTH_ABSENT_LONG : 0);
+}
 
 /* Whether a range is valid and follows the one before, which may be NULL. */
 static bool is_next_range(const struct hearth_absent_blocks *range,
@@ -50,8 +56,9 @@ enum hearth_status hearth_absent_blocks_take(const PGresult *result, int row, in
 
     for (size_t i = 0; i < n_ranges; i++) {
         const int64_t *at = numbers + i * N_NUMBERS;
-        ranges[i] = (struct hearth_absent_blocks){at[0], at[1], at[2], at[3] == 1};
-        is_valid = is_valid && (at[3] == 0 || at[3] == 1) &&
+        ranges[i] =
+            (struct hearth_absent_blocks){at[0], at[1], at[2], (at[3] & HEARTH_ABSENT_WHOLE) != 0};
+        is_valid = is_valid && at[3] == hearth_absent_blocks_flags(&ranges[i]) &&
                    is_next_range(&ranges[i], i == 0 ? NULL : &ranges[i - 1]);
     }
 

@@ -58,7 +58,7 @@ static inline bool rollup_compare_tier(PGconn *conn, const struct rollup_tier *t
     (void)snprintf(
         sql, sizeof sql,
         "WITH p AS (SELECT p.service_id, p.series_id, p.ts / %lld * %lld AS t0, p.writer_id,"
-        " p.totals, -s.shape_id AS shape, (SELECT r.absent[i + 3] FROM generate_series(1,"
+        " p.totals, -s.shape_id AS shape, (SELECT r.absent[i + 3] & 1 FROM generate_series(1,"
         " cardinality(r.absent), 4) i WHERE r.absent[i] = %lld AND p.ts >= r.absent[i + 1] AND"
         " p.ts < r.absent[i + 2]) AS absent FROM hearth_data.profile p JOIN hearth_data.roll_state "
         "r"
