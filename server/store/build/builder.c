@@ -39,10 +39,10 @@ static const struct step {
     const char *name; /* label of its metrics */
     hearth_builder_step *run;
 } STEPS[] = {
-    {"close", hearth_step_close},         {"fold", hearth_step_fold},
-    {"rules", hearth_step_rules},         {"erase", hearth_step_erase},
-    {"spans", hearth_step_spans},         {"compact", hearth_step_compact},
-    {"retention", hearth_step_retention},
+    {"close", hearth_step_close},     {"fold", hearth_step_fold},
+    {"fill", hearth_step_fill},       {"rules", hearth_step_rules},
+    {"erase", hearth_step_erase},     {"spans", hearth_step_spans},
+    {"compact", hearth_step_compact}, {"retention", hearth_step_retention},
 };
 
 struct hearth_builder_thread {
@@ -85,6 +85,7 @@ static void set_token(struct hearth_builder *builder, int64_t token)
     /* The lags are published by the new holder. */
     if (token == 0 && builder->token != 0) {
         hearth_metric_set(HEARTH_M_ROLL_LAG, 0);
+        hearth_metric_set(HEARTH_M_FILL_LAG, 0);
         hearth_metric_set(HEARTH_M_RULE_LAG, 0);
     }
 

@@ -11,6 +11,7 @@
  * Steps, in their order:
  *   roll_close.c       closes buckets and builds them
  *   roll_fold.c        folds late profiles
+ *   roll_fill.c        writes absent hours and days before their profiles are dropped
  *   rule_step.c        sums buckets for recording rules
  *   erase_step.c       removes the rows that tombstones hide
  *   span_fold.c        folds fresh associations into the span index
@@ -39,6 +40,7 @@ struct hearth_builder {
     struct hearth_packer *packer;
     struct hearth_close *close; /* roll_close.c: the barrier at which it waits */
     int64_t next_fold_mono_ns;  /* roll_fold.c: when the next pass over all services begins */
+    int64_t next_fill_mono_ns;  /* roll_fill.c: when it looks at all services again */
     int32_t fold_after;         /* the last service of this pass that is done */
     int64_t next_days_mono_ns;  /* compact_days.c: when it searches for days to drop again */
     int64_t next_marks_mono_ns; /* rule_step.c: when it sums changed buckets again */
@@ -54,8 +56,8 @@ struct hearth_builder {
 typedef enum hearth_status hearth_builder_step(struct hearth_builder *builder, bool *ret_more,
                                                struct hearth_err *err);
 
-hearth_builder_step hearth_step_close, hearth_step_fold, hearth_step_rules, hearth_step_erase,
-    hearth_step_spans, hearth_step_compact, hearth_step_retention;
+hearth_builder_step hearth_step_close, hearth_step_fold, hearth_step_fill, hearth_step_rules,
+    hearth_step_erase, hearth_step_spans, hearth_step_compact, hearth_step_retention;
 
 /* Declare the tables of the metric hearth_dropped_partitions_total, so that all are listed. */
 void hearth_retention_declare_metrics(void);
