@@ -17,6 +17,7 @@
 
 #include "build/builder.h"
 #include "build/roll.h"
+#include "build/roll_fill.h"
 #include "build/roll_states.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
@@ -131,6 +132,33 @@ static enum hearth_status note_tombstones(struct hearth_builder *builder, struct
 }
 
 /*
+ * Lets services keep profiles past their retention from the first day on that lacks hours or days
+ * (roll_fill.h). This matters only if hours expire before they are compacted.
+ */
+static enum hearth_status keep_unfilled(struct hearth_builder *builder, struct due *dues, size_t n,
+                                        struct hearth_arena *arena, struct hearth_err *err)
+{
+    bool expires = false;
+    for (size_t i = 0; i < n; i++) {
+        expires = expires || (dues[i].has_hour && dues[i].hour_ns < dues[i].keep_from_ns);
+    }
+
+    if (!expires) {
+        return HEARTH_OK;
+    }
+
+    struct hearth_unfilled *unfilled = NULL;
+    size_t n_unfilled = 0;
+    HEARTH_TRY(hearth_unfilled_list(&builder->pg, arena, &unfilled, &n_unfilled, err));
+    for (size_t i = 0; i < n; i++) {
+        int64_t day_ns = hearth_unfilled_day(unfilled, n_unfilled, dues[i].service_id);
+        dues[i].keep_from_ns = day_ns < dues[i].keep_from_ns ? day_ns : dues[i].keep_from_ns;
+    }
+
+    return HEARTH_OK;
+}
+
+/*
  * Lists at most SERVICES_AT_ONCE services with hours to compact, those with the oldest hours first.
  * *ret_dues: the caller frees it by hearth_mem_free.
  *
@@ -179,6 +207,10 @@ static enum hearth_status list_due_services(struct hearth_builder *builder, int6
     }
 
     enum hearth_status status = note_tombstones(builder, dues, (size_t)n, &arena, err);
+    if (status == HEARTH_OK) {
+        status = keep_unfilled(builder, dues, (size_t)n, &arena, err);
+    }
+
     if (status != HEARTH_OK) {
         hearth_mem_free(dues);
         return status;

@@ -23,6 +23,7 @@
 #include "build/builder.h"
 #include "build/erase_work.h"
 #include "build/reach.h"
+#include "build/roll_fill.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/pg_rows.h"
@@ -518,8 +519,17 @@ static enum hearth_status take_picked_tombstone(struct hearth_erase_work *work,
         erasures++;
     }
 
-    return hearth_profiles_reach(work->builder->store, &work->builder->pg, erasures->tenant,
-                                 &work->reach_ns, err);
+    HEARTH_TRY(hearth_profiles_reach(work->builder->store, &work->builder->pg, erasures->tenant,
+                                     &work->reach_ns, err));
+
+    /* Profiles past their retention are kept where hours or days are still absent. */
+    struct hearth_unfilled *unfilled = NULL;
+    size_t n = 0;
+    HEARTH_TRY(hearth_unfilled_list(&work->builder->pg, &work->arena, &unfilled, &n, err));
+    int64_t day_ns = hearth_unfilled_day(unfilled, n, work->service_id);
+    work->reach_ns = day_ns < work->reach_ns ? day_ns : work->reach_ns;
+
+    return HEARTH_OK;
 }
 
 /* Lists the erasures that have tombstones and were requested two minutes ago or before. */

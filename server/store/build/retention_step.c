@@ -20,6 +20,7 @@
 
 #include "build/builder.h"
 #include "build/retention.h"
+#include "build/roll_fill.h"
 #include "build/roll_states.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
@@ -362,8 +363,14 @@ static enum hearth_status is_due(struct pass *pass, size_t table, int32_t day, b
     *ret_due = (day + 1) * HEARTH_NS_PER_DAY <= cutoff_ns(pass, kept);
     bool outlived = pick_longer(kept, kept_ns(&pass->longest, BY_ALL)) != kept;
 
-    if (*ret_due && TABLES[table].by == BY_PROFILES && outlived) {
-        HEARTH_TRY(is_built(pass, day, ret_due, err));
+    if (*ret_due && TABLES[table].by == BY_PROFILES) {
+        bool built = true, unfilled = false;
+        if (outlived) {
+            HEARTH_TRY(is_built(pass, day, &built, err));
+        }
+        HEARTH_TRY(hearth_unfilled_before(&pass->builder->pg, 0, (day + 1) * HEARTH_NS_PER_DAY,
+                                          &unfilled, err));
+        *ret_due = built && !unfilled;
         if (!*ret_due) {
             HEARTH_LOG(HEARTH_LOG_INFO, "builder",
                        "profiles are past their retention, but are kept until all of their "
@@ -545,6 +552,16 @@ static enum hearth_status delete_next(struct pass *pass, const struct tenant *te
         hearth_partitions_next_day(&pass->builder->pg, names, at->next_day, &day, &found, err));
     if (!found || day * HEARTH_NS_PER_DAY >= cutoff) {
         return HEARTH_OK;
+    }
+
+    /* Profiles wait for the hours and days that were left out. */
+    if (TABLES[table].by == BY_PROFILES) {
+        bool unfilled;
+        HEARTH_TRY(hearth_unfilled_before(&pass->builder->pg, tenant->tenant_id,
+                                          (day + 1) * HEARTH_NS_PER_DAY, &unfilled, err));
+        if (unfilled) {
+            return HEARTH_OK;
+        }
     }
 
     /* Delete its rows. */

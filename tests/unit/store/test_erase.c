@@ -516,6 +516,35 @@ static void what_cannot_be_summed_again_without_a_series_is_deleted(void **state
     close_fixture(&fix);
 }
 
+/* Hours of series are absent, so that their profiles stay (docs/decisions/0059-sparse-hours.md). */
+static void a_day_that_waits_past_its_retention_is_built_again(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    fix.store->options.rollup_min_profiles_1h = 20;
+    int32_t day = the_day();
+    int64_t two_ns = day * HEARTH_NS_PER_DAY + 2 * HOUR;
+    for (int pod = 1; pod <= 10; pod++) {
+        for (int i = 0; i < 7; i++) {
+            push(fix.store, 1, pod, two_ns + i);
+        }
+    }
+    build(&fix);
+    assert_int_equal(count(&fix, "roll_1h WHERE series_id > 0"), 0);
+    assert_int_equal(count(&fix, "roll_1h WHERE n_profiles = 70"), 1);
+    fix.store->options.retain_raw_ns = HEARTH_NS_PER_DAY;
+    (void)erase(&fix, "{pod=\"pod-1\"}", two_ns, two_ns + HOUR - 1);
+    let_two_minutes_pass(&fix);
+    run_step(&fix);
+    assert_int_equal(count(&fix, "profile"), 63);
+    assert_int_equal(count(&fix, "tombstone"), 0);
+    build(&fix);
+    assert_int_equal(count(&fix, "roll_1h WHERE series_id < 0 AND n_profiles = 63"), 1);
+    assert_int_equal(count(&fix, "roll_1d WHERE series_id < 0 AND n_profiles = 63"), 1);
+    close_fixture(&fix);
+}
+
 static void an_invalid_range_or_tenant_is_refused(void **state)
 {
     (void)state;
@@ -553,6 +582,7 @@ int main(void)
         cmocka_unit_test(blocks_are_built_again_from_the_profiles_that_are_left),
         cmocka_unit_test(where_profiles_are_gone_blocks_of_the_rest_are_summed_again),
         cmocka_unit_test(what_cannot_be_summed_again_without_a_series_is_deleted),
+        cmocka_unit_test(a_day_that_waits_past_its_retention_is_built_again),
         cmocka_unit_test(an_invalid_range_or_tenant_is_refused),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
