@@ -83,6 +83,7 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .builder_interval_ns = 10 * HEARTH_NS_PER_SEC,
         .rollup_grace_ns = 60 * HEARTH_NS_PER_SEC,
         .rollup_min_profiles = 16,
+        .rollup_min_profiles_1h = 40,
         .rule_window_ns = 8 * HEARTH_NS_PER_DAY,
         .compaction = true,
         .compact_after_ns = 6 * HEARTH_NS_PER_HOUR,

@@ -132,7 +132,7 @@ class Functions(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         rng = random.Random(20261120)
-        cls.server = s = Server("--builder-interval", "100ms", "--rollup-grace", "0")
+        cls.server = s = Server("--builder-interval", "100ms", "--rollup-grace", "0", "--rollup-min-profiles-1h", "0")
         locations = [random_location(rng) for _ in range(25)]
         cls.profiles = [random_profile(rng, locations, T - HOUR // 2 + k * 97 * SECOND) for k in range(40)]
         for k, p in enumerate(cls.profiles):

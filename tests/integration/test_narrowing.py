@@ -89,7 +89,7 @@ class Narrowing(unittest.TestCase):
     def setUpClass(cls):
         note("seed %d" % SEED)
         cls.random = rng = random.Random(SEED)
-        cls.server = Server("--builder-interval", "100ms", "--rollup-grace", "0")
+        cls.server = Server("--builder-interval", "100ms", "--rollup-grace", "0", "--rollup-min-profiles-1h", "0")
         locations = [random_location(rng) for _ in range(25)]
         cls.profiles = [random_profile(rng, locations, T - HOUR // 2 + k * 97 * SECOND) for k in range(40)]
         for k, p in enumerate(cls.profiles):

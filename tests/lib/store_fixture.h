@@ -113,7 +113,7 @@ static inline struct hearth_store_options rolling_options(int64_t interval_ns)
     options.linger_ns = 0;
     options.builder_interval_ns = interval_ns;
     options.compaction = false;
-    options.rollup_min_profiles = 0;
+    options.rollup_min_profiles = options.rollup_min_profiles_1h = 0;
     options.retain_raw_ns = options.retain_10m_ns = options.retain_1h_ns = options.retain_1d_ns = 0;
     return options;
 }

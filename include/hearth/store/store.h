@@ -64,14 +64,15 @@ struct hearth_store_options {
     int64_t read_wait_ns;                 /* how long a read waits for the replica; 500 ms */
     bool node_connections;      /* connect to the nodes of distributed tables themselves; true */
     const char *node_addresses; /* "known:port=host:port,.."; NULL: as Citus knows them; borrowed */
-    int64_t partition_days_ahead; /* days after today whose leaves are made; 3; at least 1 */
-    bool builder;                 /* take part in roll-ups, compaction and retention; true */
-    int64_t builder_interval_ns;  /* pause between rounds; 10 s */
-    int64_t rollup_grace_ns;      /* a bucket is closed this long after its end; 60 s */
-    int64_t rollup_min_profiles;  /* blocks that would sum fewer are left out; 0: none; 16 */
-    bool compaction;              /* rewrite closed hours into segments; true */
-    int64_t compact_after_ns;     /* an hour is compacted this long after its end; 6 h */
-    int64_t retain_raw_ns;        /* profiles (rows and segments); 0: for ever; 7 d */
+    int64_t partition_days_ahead;   /* days after today whose leaves are made; 3; at least 1 */
+    bool builder;                   /* take part in roll-ups, compaction and retention; true */
+    int64_t builder_interval_ns;    /* pause between rounds; 10 s */
+    int64_t rollup_grace_ns;        /* a bucket is closed this long after its end; 60 s */
+    int64_t rollup_min_profiles;    /* blocks that would sum fewer are left out; 0: none; 16 */
+    int64_t rollup_min_profiles_1h; /* the same of hours and days; 40 */
+    bool compaction;                /* rewrite closed hours into segments; true */
+    int64_t compact_after_ns;       /* an hour is compacted this long after its end; 6 h */
+    int64_t retain_raw_ns;          /* profiles (rows and segments); 0: for ever; 7 d */
     int64_t rule_window_ns; /* profiles that arrive later than this are ignored by rules; 8 d */
     int64_t retain_10m_ns, retain_1h_ns, retain_1d_ns; /* blocks; 7 d, 31 d, 366 d */
     int64_t retain_agents_ns; /* instances and processes, after the last report; 0: for ever; 7 d */
@@ -105,9 +106,9 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
 /*
  * Apply new values of the retention (retain_*), max_services, max_series, max_disk_bytes,
  * min_free_disk_bytes, max_ingest_errors, max_originals_bytes, upload_idle_ns, compaction,
- * compact_after_ns, rollup_min_profiles, builder_interval_ns and partition_days_ahead; other
- * options are ignored. Keeps the options until _close. Work in progress may end with the values
- * that it began with.
+ * compact_after_ns, rollup_min_profiles, rollup_min_profiles_1h, builder_interval_ns and
+ * partition_days_ahead; other options are ignored. Keeps the options until _close. Work in
+ * progress may end with the values that it began with.
  */
 void hearth_store_set_options(struct hearth_store *store,
                               const struct hearth_store_options *options);

@@ -74,7 +74,7 @@ struct plan_service {
     size_t n_tombstones; /* of the service */
     size_t first_hit, n_hits;
     int64_t built_ns, compacted_ns; /* clamped to the range */
-    int64_t kept_from_ns;           /* as of a group; INT64_MAX: nothing but retain-raw keeps them */
+    int64_t kept_from_ns;           /* as of a group; INT64_MAX: only retain-raw keeps them */
     /* What is absent of the range before built_ns, clamped to it; NULL if n_absent is 0. */
     struct hearth_absent_blocks *absent;
     size_t n_absent;

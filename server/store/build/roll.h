@@ -1,10 +1,11 @@
 /*
  * roll.h -- sums profiles of one service into roll-ups, in one transaction (private to the store).
  *
- * roll_close.c builds closed buckets, roll_fill.c what was left out, roll_fold.c adds late profiles;
- * they use roll_range.c, roll_write.c and roll_merge.c. Rows are added by series and time. They are summed per (series, block, writer). A
- * complete block is written, unless it is one of those that are left out (roll_sparse.h), and added
- * to the block of its whole service and to the next longer block of its series.
+ * roll_close.c builds closed buckets, roll_fill.c what was left out, roll_fold.c adds late
+ * profiles; they use roll_range.c, roll_write.c and roll_merge.c. Rows are added by series and
+ * time. They are summed per (series, block, writer). A complete block is written, unless it is one
+ * of those that are left out (roll_sparse.h), and added to the block of its whole service and to
+ * the next longer block of its series.
  *
  *   10 min, series --> 1 h, series --> 1 d, series          each written, then added
  *        |                 |               |
@@ -92,6 +93,7 @@ struct hearth_roll {
     int64_t from_ns, to_ns;          /* blocks of 1 h and 1 d that lie within are made */
     int64_t compacted_to_ns;         /* of the service; needed by roll_range.c alone */
     struct hearth_absent_set absent; /* blocks that are not written */
+    bool may_lack[HEARTH_N_TIERS];   /* more of them may be left out; set by hearth_sparse_begin */
     enum hearth_roll_scope scope;
     struct hearth_roll_shape *shapes; /* of the service's series, ascending by series */
     size_t n_shapes;
@@ -154,8 +156,8 @@ void hearth_roll_count(const struct hearth_roll *roll);
 HEARTH_MUST_CHECK enum hearth_status hearth_roll_rows(struct hearth_roll *roll, int64_t from_ns,
                                                       int64_t to_ns, struct hearth_err *err);
 /*
- * Write the blocks of an hour whose 10 minutes are built: from these, or again from profiles if
- * some of these are absent.
+ * Write the blocks of an hour whose 10 minutes are built, unless they are absent: from these, or
+ * again from profiles if some of these are absent.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_roll_hour(struct hearth_roll *roll, int64_t hour_ns,
                                                       struct hearth_err *err);

@@ -568,6 +568,31 @@ static void publish_roll_lag(const struct hearth_builder *builder, const struct 
 
 /* ---- building ---- */
 
+/* Builds the blocks of an hour that was built in pieces, unless they are left out. */
+static enum hearth_status end_hour(struct hearth_roll *roll, int64_t hour_ns,
+                                   struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_sparse_decide_long(roll, HEARTH_NS_PER_HOUR, hour_ns, err));
+
+    return hearth_roll_hour(roll, hour_ns, err);
+}
+
+/* Builds the blocks of a day, unless they are left out. */
+static enum hearth_status end_day(struct hearth_roll *roll, int64_t day_ns, struct hearth_err *err)
+{
+    int64_t end_ns = day_ns + HEARTH_NS_PER_DAY;
+    HEARTH_TRY(hearth_sparse_decide_long(roll, HEARTH_NS_PER_DAY, day_ns, err));
+    if (hearth_absent_set_meets(&roll->absent, HEARTH_NS_PER_DAY, true, day_ns, end_ns)) {
+        return HEARTH_OK; /* those of series, too */
+    }
+
+    bool only_service =
+        hearth_absent_set_meets(&roll->absent, HEARTH_NS_PER_DAY, false, day_ns, end_ns);
+
+    return hearth_roll_day(roll, day_ns, only_service ? HEARTH_ROLL_UP_SERVICE : HEARTH_ROLL_UP_ALL,
+                           false, err);
+}
+
 /*
  * Builds the hour and the day that had begun before built_to and end at next_ns or before, when
  * built_to is raised to next_ns. There are no profiles between the two times.
@@ -581,12 +606,11 @@ static enum hearth_status end_begun_blocks(struct hearth_roll *roll, const struc
     assert(at_ns <= next_ns);
 
     if (hour_ns != at_ns && hour_ns + HEARTH_NS_PER_HOUR <= next_ns) {
-        HEARTH_TRY(hearth_roll_hour(roll, hour_ns, err));
+        HEARTH_TRY(end_hour(roll, hour_ns, err));
     }
 
-    return day_ns != at_ns && day_ns + HEARTH_NS_PER_DAY <= next_ns
-               ? hearth_roll_day(roll, day_ns, HEARTH_ROLL_UP_ALL, false, err)
-               : HEARTH_OK;
+    return day_ns != at_ns && day_ns + HEARTH_NS_PER_DAY <= next_ns ? end_day(roll, day_ns, err)
+                                                                    : HEARTH_OK;
 }
 
 /*
@@ -602,7 +626,7 @@ static enum hearth_status build_range(struct hearth_roll *roll, int64_t from_ns,
 
     /* An hour built in pieces is summed at its end; its totals become one part. */
     if (to_ns == hour_ns + HEARTH_NS_PER_HOUR && from_ns != hour_ns) {
-        HEARTH_TRY(hearth_roll_hour(roll, hour_ns, err));
+        HEARTH_TRY(end_hour(roll, hour_ns, err));
         roll->part++; /* the totals of this hour have a row of this part already */
         struct hearth_roll_keys keys = {.from_ns = hour_ns, .to_ns = hour_ns};
         HEARTH_TRY(hearth_roll_merge_totals(roll, &keys, 1, err));
@@ -611,9 +635,7 @@ static enum hearth_status build_range(struct hearth_roll *roll, int64_t from_ns,
     /* A day is summed from its hours. */
     int64_t day_ns = hearth_floor_ns(from_ns, HEARTH_NS_PER_DAY);
 
-    return to_ns == day_ns + HEARTH_NS_PER_DAY
-               ? hearth_roll_day(roll, day_ns, HEARTH_ROLL_UP_ALL, false, err)
-               : HEARTH_OK;
+    return to_ns == day_ns + HEARTH_NS_PER_DAY ? end_day(roll, day_ns, err) : HEARTH_OK;
 }
 
 /*
@@ -707,17 +729,12 @@ static enum hearth_status build_in_transaction(struct hearth_roll *roll, const s
     struct piece piece = choose_piece(due, roll->n_shapes);
     roll->from_ns = piece.from_ns;
     roll->to_ns = piece.to_ns;
-    if (piece.from_ns < piece.to_ns) {
-        const struct hearth_sparse_range range = {.built_to_ns = due->built_to_ns,
-                                                  .from_ns = piece.from_ns,
-                                                  .to_ns = piece.to_ns,
-                                                  .compacted_to_ns = due->compacted_to_ns};
-        HEARTH_TRY(hearth_sparse_decide(roll, &range, err));
-    }
+    HEARTH_TRY(hearth_sparse_begin(roll, due->built_to_ns, err));
 
     /* Build the hour and day that ended before the piece, then the piece. */
     HEARTH_TRY(end_begun_blocks(roll, due, piece.from_ns, err));
     if (piece.from_ns < piece.to_ns) {
+        HEARTH_TRY(hearth_sparse_decide(roll, piece.from_ns, piece.to_ns, err));
         HEARTH_TRY(build_range(roll, piece.from_ns, piece.to_ns, err));
         HEARTH_TRY(mark_built_buckets(roll, &piece, err));
     }

@@ -97,12 +97,19 @@ enum hearth_status hearth_roll_hour(struct hearth_roll *roll, int64_t hour_ns,
     const struct hearth_absent_set *absent = &roll->absent;
     bool again = hearth_absent_set_meets(absent, HEARTH_BUCKET_NS, false, hour_ns, end_ns);
     bool whole = hearth_absent_set_meets(absent, HEARTH_BUCKET_NS, true, hour_ns, end_ns);
-    if (!whole) {
-        HEARTH_TRY(hearth_roll_up(roll, HEARTH_TIER_1H, hour_ns,
-                                  again ? HEARTH_ROLL_UP_SERVICE : HEARTH_ROLL_UP_ALL, err));
+    bool lacks_series = hearth_absent_set_meets(absent, HEARTH_NS_PER_HOUR, false, hour_ns, end_ns);
+    if (hearth_absent_set_meets(absent, HEARTH_NS_PER_HOUR, true, hour_ns, end_ns)) {
+        return HEARTH_OK; /* series lack the hour, too */
     }
 
-    return again ? hearth_roll_hour_rows(roll, hour_ns, whole, err) : HEARTH_OK;
+    if (!whole) {
+        HEARTH_TRY(hearth_roll_up(
+            roll, HEARTH_TIER_1H, hour_ns,
+            again || lacks_series ? HEARTH_ROLL_UP_SERVICE : HEARTH_ROLL_UP_ALL, err));
+    }
+
+    return whole || (again && !lacks_series) ? hearth_roll_hour_rows(roll, hour_ns, whole, err)
+                                             : HEARTH_OK;
 }
 
 /* ---- a day ---- */

@@ -15,12 +15,14 @@
 
 /* Profiles of a series that are counted, in multiples of the wanted mean: more change nothing. */
 #define COUNTED_MEANS 8
-#define MAX_MEAN      1000 /* of rollup-min-profiles */
+#define MAX_MEAN      1000 /* of rollup-min-profiles, rollup-min-profiles-1h */
 /*
- * A block of the whole service pays from so many times more profiles on, which differ more. Not
- * more than COUNTED_MEANS, so that the count suffices.
+ * A block of 10 minutes of the whole service pays from so many times more profiles on, which differ
+ * more. Not more than COUNTED_MEANS, so that the count suffices.
  */
 #define WHOLE_MEANS 8
+/* With a shorter retain-raw, hours and days would be written soon after they were left out. */
+#define MIN_KEPT_NS (2 * HEARTH_NS_PER_DAY)
 
 #define BUCKET "600000000000"
 
@@ -107,15 +109,23 @@ void hearth_absent_set_cut_long(struct hearth_absent_set *set, int64_t end_ns)
     set->n = n;
 }
 
-/* Cuts the ranges at built_to_ns, and drops those that end before gone_ns. */
-static void forget_ranges(struct hearth_absent_set *set, int64_t built_to_ns, int64_t gone_ns)
+static enum hearth_tier tier_of(int64_t length_ns)
+{
+    return length_ns == HEARTH_BUCKET_NS     ? HEARTH_TIER_10M
+           : length_ns == HEARTH_NS_PER_HOUR ? HEARTH_TIER_1H
+                                             : HEARTH_TIER_1D;
+}
+
+/* Cuts the ranges at built_to_ns, and drops those that end before gone_ns[tier]. */
+static void forget_ranges(struct hearth_absent_set *set, int64_t built_to_ns,
+                          const int64_t gone_ns[HEARTH_N_TIERS])
 {
     size_t n = 0;
     for (size_t i = 0; i < set->n; i++) {
         struct hearth_absent_blocks range = set->ranges[i];
         int64_t end_ns = hearth_floor_ns(built_to_ns, range.length_ns);
         range.to_ns = range.to_ns < end_ns ? range.to_ns : end_ns;
-        if (range.from_ns < range.to_ns && range.to_ns > gone_ns) {
+        if (range.from_ns < range.to_ns && range.to_ns > gone_ns[tier_of(range.length_ns)]) {
             set->ranges[n++] = range;
         }
     }
@@ -154,15 +164,33 @@ static bool add_range(struct hearth_absent_set *set, const struct hearth_absent_
     return true;
 }
 
-/* ---- the decision ---- */
+/* ---- what retention allows ---- */
 
 /*
- * Set *ret_gone_ns to the time before which neither blocks of 10 minutes nor absent ranges of them
- * matter, or to INT64_MIN if all of them do. Set *ret_may to whether profiles are kept at least as
- * long as these blocks, so that they can answer instead.
+ * Sets for each tier whether blocks may be left out, and the time before which neither its blocks
+ * nor absent ranges of them matter (INT64_MIN: all of them do). Blocks of 10 minutes may be left
+ * out if profiles are kept at least as long, so that they can answer instead. Hours and days are
+ * written before their profiles are dropped; their ranges end there.
  */
-static enum hearth_status find_retention(struct hearth_roll *roll, int64_t *ret_gone_ns,
-                                         bool *ret_may, struct hearth_err *err)
+static void apply_retention(struct hearth_roll *roll, const struct hearth_retention *keep,
+                            int64_t gone_ns[HEARTH_N_TIERS])
+{
+    const int64_t kept_ns[HEARTH_N_TIERS] = {keep->roll_10m_ns, keep->roll_1h_ns, keep->roll_1d_ns};
+    int64_t now_ns = hearth_clock_wall_ns();
+
+    for (int tier = 0; tier < HEARTH_N_TIERS; tier++) {
+        int64_t kept = kept_ns[tier];
+        bool is_long = tier != HEARTH_TIER_10M;
+        roll->may_lack[tier] =
+            keep->profiles_ns == 0 ||
+            (is_long ? keep->profiles_ns >= MIN_KEPT_NS : kept > 0 && kept <= keep->profiles_ns);
+        bool ends = kept > 0 && kept < now_ns && !(is_long && keep->profiles_ns > 0);
+        gone_ns[tier] = ends ? now_ns - kept - HEARTH_NS_PER_DAY : INT64_MIN;
+    }
+}
+
+enum hearth_status hearth_sparse_begin(struct hearth_roll *roll, int64_t built_to_ns,
+                                       struct hearth_err *err)
 {
     char sql[192];
     (void)snprintf(sql, sizeof sql,
@@ -173,42 +201,54 @@ static enum hearth_status find_retention(struct hearth_roll *roll, int64_t *ret_
     HEARTH_TRY(hearth_pg_exec(&roll->builder->pg, sql, NULL, NULL, &result, NULL, err));
 
     /* A service that is being removed has no tenant, and keeps all blocks. */
-    *ret_gone_ns = INT64_MIN;
-    *ret_may = PQntuples(result) == 1;
-    if (*ret_may) {
+    int64_t gone_ns[HEARTH_N_TIERS] = {INT64_MIN, INT64_MIN, INT64_MIN};
+    if (PQntuples(result) == 1) {
         struct hearth_retention keep;
         hearth_store_retention(roll->builder->store, hearth_pg_str(result, 0, 0), &keep);
-        int64_t kept_ns = keep.roll_10m_ns, now_ns = hearth_clock_wall_ns();
-        *ret_may = keep.profiles_ns == 0 || (kept_ns > 0 && kept_ns <= keep.profiles_ns);
-        if (kept_ns > 0 && kept_ns < now_ns) {
-            *ret_gone_ns = now_ns - kept_ns - HEARTH_NS_PER_DAY;
-        }
+        apply_retention(roll, &keep, gone_ns);
     }
 
     PQclear(result);
+    forget_ranges(&roll->absent, built_to_ns, gone_ns);
 
     return HEARTH_OK;
 }
 
-/* Profiles of a range, and the number of blocks that would sum them. */
+/* ---- counts ---- */
+
+/* The mean below which blocks of a tier are left out. */
+static int64_t find_mean(const struct hearth_roll *roll, enum hearth_tier tier)
+{
+    const struct hearth_store_options *options = hearth_store_live(roll->builder->store);
+    int64_t mean =
+        tier == HEARTH_TIER_10M ? options->rollup_min_profiles : options->rollup_min_profiles_1h;
+
+    return mean < MAX_MEAN ? mean : MAX_MEAN;
+}
+
+/* Profiles of a range, and the number of blocks that would sum them, of 10 minutes and longer. */
 struct profile_count {
     int64_t n_profiles, n_series_blocks, n_whole_blocks;
+    int64_t n_series, n_shapes;
 };
 
 /* Writes the statement that counts profiles in `profile`; $1, $2: the series, and their shapes. */
-static void write_profile_count(char sql[1024], const struct hearth_roll *roll,
-                                const struct hearth_sparse_range *range, int64_t min_profiles)
+static void write_profile_count(char sql[1024], const struct hearth_roll *roll, int64_t from_ns,
+                                int64_t to_ns)
 {
-    int64_t n_buckets = (range->to_ns - range->from_ns) / HEARTH_BUCKET_NS;
+    int64_t n_buckets = (to_ns - from_ns) / HEARTH_BUCKET_NS;
+    int64_t mean = find_mean(roll, HEARTH_TIER_10M), mean_1h = find_mean(roll, HEARTH_TIER_1H);
+    int64_t counted = mean * n_buckets > mean_1h ? mean * n_buckets : mean_1h;
+
     (void)snprintf(sql, 1024,
-                   "SELECT coalesce(sum(n), 0)::int8, count(*), count(DISTINCT (shape_id, b)) FROM"
-                   " (SELECT s.shape_id, q.ts / " BUCKET " AS b, count(*) AS n FROM"
+                   "SELECT coalesce(sum(n), 0)::int8, count(*), count(DISTINCT (shape_id, b)),"
+                   " count(DISTINCT series_id), count(DISTINCT shape_id) FROM"
+                   " (SELECT s.series_id, s.shape_id, q.ts / " BUCKET " AS b, count(*) AS n FROM"
                    " unnest($1::int4[], $2::int4[]) s (series_id, shape_id) CROSS JOIN LATERAL"
                    " (SELECT ts FROM hearth_data.profile p WHERE p.service_id = %" PRId32
                    " AND p.series_id = s.series_id AND p.ts >= %" PRId64 " AND p.ts < %" PRId64
-                   " ORDER BY p.ts LIMIT %" PRId64 ") q GROUP BY s.series_id, s.shape_id, 2) c",
-                   roll->service_id, range->from_ns, range->to_ns,
-                   COUNTED_MEANS * min_profiles * n_buckets);
+                   " ORDER BY p.ts LIMIT %" PRId64 ") q GROUP BY s.series_id, s.shape_id, 3) c",
+                   roll->service_id, from_ns, to_ns, COUNTED_MEANS * counted);
 }
 
 /*
@@ -216,33 +256,45 @@ static void write_profile_count(char sql[1024], const struct hearth_roll *roll,
  * have. Other segments do not: they count as if each profile lay in a block of its own, as far as
  * the range has blocks for that, and as if all profiles had one shape.
  */
-static void write_segment_count(char sql[1024], const struct hearth_roll *roll,
-                                const struct hearth_sparse_range *range)
+static void write_segment_count(char sql[1024], const struct hearth_roll *roll, int64_t from_ns)
 {
+    char where[96];
+    (void)snprintf(where, sizeof where, "WHERE service_id = %" PRId32 " AND t0 = %" PRId64,
+                   roll->service_id, hearth_floor_ns(from_ns, HEARTH_NS_PER_HOUR));
     (void)snprintf(sql, 1024,
                    "SELECT coalesce(sum(n_rows), 0)::int8, coalesce(sum(CASE WHEN ordinal >> %d > 0"
                    " THEN cardinality(series_ids) ELSE least(n_rows, %d * cardinality(series_ids))"
-                   " END), 0)::int8, coalesce(least(sum(n_rows), %d), 0)::int8 FROM"
-                   " hearth_data.segment WHERE"
-                   " service_id = %" PRId32 " AND t0 = %" PRId64,
-                   HEARTH_SEGMENT_SLICE_BITS, HEARTH_SEGMENT_SLICES, HEARTH_SEGMENT_SLICES,
-                   roll->service_id, hearth_floor_ns(range->from_ns, HEARTH_NS_PER_HOUR));
+                   " END), 0)::int8, coalesce(least(sum(n_rows), %d), 0)::int8, (SELECT"
+                   " count(DISTINCT i) FROM hearth_data.segment, unnest(series_ids) i %s),"
+                   " coalesce(least(sum(n_rows), 1), 0)::int8 FROM hearth_data.segment %s",
+                   HEARTH_SEGMENT_SLICE_BITS, HEARTH_SEGMENT_SLICES, HEARTH_SEGMENT_SLICES, where,
+                   where);
 }
 
-static enum hearth_status count_profiles(const struct hearth_roll *roll,
-                                         const struct hearth_sparse_range *range,
-                                         int64_t min_profiles, struct profile_count *ret,
-                                         struct hearth_err *err)
+/* The same by the totals that are stored, of any profiles. $1, $2 as above. */
+static void write_totals_count(char sql[1024], const struct hearth_roll *roll, int64_t from_ns,
+                               int64_t to_ns)
+{
+    (void)snprintf(sql, 1024,
+                   "SELECT coalesce(sum(n), 0)::int8, count(*), count(DISTINCT shape_id), count(*),"
+                   " count(DISTINCT shape_id) FROM (SELECT series_id, sum(n_profiles) AS n FROM"
+                   " hearth_data.hour_totals WHERE service_id = %" PRId32 " AND t0 >= %" PRId64
+                   " AND t0 < %" PRId64 " GROUP BY series_id) h JOIN unnest($1::int4[],"
+                   " $2::int4[]) s (series_id, shape_id) USING (series_id)",
+                   roll->service_id, from_ns, to_ns);
+}
+
+/* Runs a statement that counts; with_series: it has parameters. */
+static enum hearth_status run_count(const struct hearth_roll *roll, const char *sql,
+                                    bool with_series, struct profile_count *ret,
+                                    struct hearth_err *err)
 {
     HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &arena);
 
-    char sql[1024];
-    if (range->from_ns < range->compacted_to_ns) {
-        write_segment_count(sql, roll, range);
-    } else {
+    if (with_series) {
         int32_t *series = hearth_arena_array(&arena, roll->n_shapes, sizeof *series);
         int32_t *shapes = hearth_arena_array(&arena, roll->n_shapes, sizeof *shapes);
         if (series == NULL || shapes == NULL) {
@@ -256,18 +308,23 @@ static enum hearth_status count_profiles(const struct hearth_roll *roll,
 
         hearth_pg_param_i32_array(&params, series, roll->n_shapes);
         hearth_pg_param_i32_array(&params, shapes, roll->n_shapes);
-        write_profile_count(sql, roll, range, min_profiles);
     }
 
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&roll->builder->pg, sql, &params, NULL, &result, NULL, err));
-    ret->n_profiles = hearth_pg_i64(result, 0, 0);
-    ret->n_series_blocks = hearth_pg_i64(result, 0, 1);
-    ret->n_whole_blocks = hearth_pg_i64(result, 0, 2);
+    *ret = (struct profile_count){
+        .n_profiles = hearth_pg_i64(result, 0, 0),
+        .n_series_blocks = hearth_pg_i64(result, 0, 1),
+        .n_whole_blocks = hearth_pg_i64(result, 0, 2),
+        .n_series = hearth_pg_i64(result, 0, 3),
+        .n_shapes = hearth_pg_i64(result, 0, 4),
+    };
     PQclear(result);
 
     return HEARTH_OK;
 }
+
+/* ---- the decision ---- */
 
 /*
  * Whether a service has had profiles in the hours from from_ns to to_ns, by their totals. A service
@@ -289,25 +346,22 @@ static enum hearth_status had_profiles(const struct hearth_roll *roll, int64_t f
     return HEARTH_OK;
 }
 
-/* Makes blocks of 10 minutes absent in the range: the last range goes on, or another begins. */
+/* Makes the blocks of a range absent: the last range goes on, or another begins. */
 static enum hearth_status leave_out(struct hearth_roll *roll,
-                                    const struct hearth_sparse_range *range, bool whole,
-                                    struct hearth_err *err)
+                                    const struct hearth_absent_blocks *next, struct hearth_err *err)
 {
-    struct hearth_absent_blocks *last = find_last_range(&roll->absent, HEARTH_BUCKET_NS);
-    bool apart = last == NULL || last->whole != whole;
-    if (!apart && last->to_ns < range->from_ns) {
-        HEARTH_TRY(had_profiles(roll, last->to_ns, range->from_ns, &apart, err));
+    struct hearth_absent_blocks *last = find_last_range(&roll->absent, next->length_ns);
+    bool apart = last == NULL || last->whole != next->whole;
+    if (!apart && last->to_ns < next->from_ns) {
+        HEARTH_TRY(had_profiles(roll, last->to_ns, next->from_ns, &apart, err));
     }
 
     if (!apart) {
-        last->to_ns = range->to_ns;
+        last->to_ns = next->to_ns;
         return HEARTH_OK;
     }
 
-    const struct hearth_absent_blocks next = {HEARTH_BUCKET_NS, range->from_ns, range->to_ns,
-                                              whole};
-    if (!add_range(&roll->absent, &next)) {
+    if (!add_range(&roll->absent, next)) {
         HEARTH_LOG(HEARTH_LOG_DEBUG, "builder",
                    "blocks of few profiles are written: the rate of profiles has changed too often",
                    "service", hearth_log_i64(roll->service_id), NULL);
@@ -316,32 +370,79 @@ static enum hearth_status leave_out(struct hearth_roll *roll,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_sparse_decide(struct hearth_roll *roll,
-                                        const struct hearth_sparse_range *range,
-                                        struct hearth_err *err)
+/* Decides on blocks of 10 minutes. */
+static enum hearth_status decide_short(struct hearth_roll *roll, const struct profile_count *count,
+                                       int64_t from_ns, int64_t to_ns, struct hearth_err *err)
 {
-    assert(range->from_ns < range->to_ns && range->built_to_ns <= range->from_ns);
-
-    int64_t min_profiles = hearth_store_live(roll->builder->store)->rollup_min_profiles;
-    min_profiles = min_profiles < MAX_MEAN ? min_profiles : MAX_MEAN;
-    int64_t gone_ns;
-    bool may;
-    HEARTH_TRY(find_retention(roll, &gone_ns, &may, err));
-    forget_ranges(&roll->absent, range->built_to_ns, gone_ns);
-    if (!may || min_profiles <= 1) {
+    int64_t mean = find_mean(roll, HEARTH_TIER_10M);
+    struct hearth_absent_blocks next = {HEARTH_BUCKET_NS, from_ns, to_ns, false};
+    if (!roll->may_lack[HEARTH_TIER_10M] || mean <= 1) {
         return HEARTH_OK;
     }
 
-    struct profile_count count;
-    HEARTH_TRY(count_profiles(roll, range, min_profiles, &count, err));
-    if (count.n_profiles > 0) {
-        bool few = count.n_profiles < min_profiles * count.n_series_blocks;
-        bool whole = count.n_profiles < WHOLE_MEANS * min_profiles * count.n_whole_blocks;
-        return few ? leave_out(roll, range, whole, err) : HEARTH_OK;
+    if (count->n_profiles > 0) {
+        next.whole = count->n_profiles < WHOLE_MEANS * mean * count->n_whole_blocks;
+        return count->n_profiles < mean * count->n_series_blocks ? leave_out(roll, &next, err)
+                                                                 : HEARTH_OK;
     }
 
     /* Where there are no profiles, a range that reaches up to there goes on. */
     const struct hearth_absent_blocks *last = find_last_range(&roll->absent, HEARTH_BUCKET_NS);
-    return last != NULL && last->to_ns == range->from_ns ? leave_out(roll, range, last->whole, err)
-                                                         : HEARTH_OK;
+    next.whole = last != NULL && last->whole;
+
+    return last != NULL && last->to_ns == from_ns ? leave_out(roll, &next, err) : HEARTH_OK;
+}
+
+/* Decides on the blocks of an hour or a day. */
+static enum hearth_status decide_long(struct hearth_roll *roll, const struct profile_count *count,
+                                      int64_t length_ns, int64_t t0_ns, struct hearth_err *err)
+{
+    int64_t mean = find_mean(roll, tier_of(length_ns));
+    const struct hearth_absent_blocks next = {length_ns, t0_ns, t0_ns + length_ns,
+                                              count->n_profiles < mean * count->n_shapes};
+
+    return count->n_profiles < mean * count->n_series ? leave_out(roll, &next, err) : HEARTH_OK;
+}
+
+enum hearth_status hearth_sparse_decide(struct hearth_roll *roll, int64_t from_ns, int64_t to_ns,
+                                        struct hearth_err *err)
+{
+    assert(from_ns < to_ns);
+
+    bool is_hour = to_ns - from_ns == HEARTH_NS_PER_HOUR && roll->may_lack[HEARTH_TIER_1H] &&
+                   find_mean(roll, HEARTH_TIER_1H) > 1;
+    bool is_short = roll->may_lack[HEARTH_TIER_10M] && find_mean(roll, HEARTH_TIER_10M) > 1;
+    if (!is_hour && !is_short) {
+        return HEARTH_OK;
+    }
+
+    char sql[1024];
+    bool is_compacted = from_ns < roll->compacted_to_ns;
+    if (is_compacted) {
+        write_segment_count(sql, roll, from_ns);
+    } else {
+        write_profile_count(sql, roll, from_ns, to_ns);
+    }
+
+    struct profile_count count;
+    HEARTH_TRY(run_count(roll, sql, !is_compacted, &count, err));
+    HEARTH_TRY(decide_short(roll, &count, from_ns, to_ns, err));
+
+    return is_hour ? decide_long(roll, &count, HEARTH_NS_PER_HOUR, from_ns, err) : HEARTH_OK;
+}
+
+enum hearth_status hearth_sparse_decide_long(struct hearth_roll *roll, int64_t length_ns,
+                                             int64_t t0_ns, struct hearth_err *err)
+{
+    enum hearth_tier tier = tier_of(length_ns);
+    if (!roll->may_lack[tier] || find_mean(roll, tier) <= 1) {
+        return HEARTH_OK;
+    }
+
+    char sql[1024];
+    struct profile_count count;
+    write_totals_count(sql, roll, t0_ns, t0_ns + length_ns);
+    HEARTH_TRY(run_count(roll, sql, true, &count, err));
+
+    return decide_long(roll, &count, length_ns, t0_ns, err);
 }

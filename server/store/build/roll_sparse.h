@@ -1,10 +1,11 @@
 /*
  * roll_sparse.h -- blocks that are left out because they would sum few profiles (private to the
- * store; docs/decisions/0046-sparse-data.md).
+ * store; docs/decisions/0046-sparse-data.md, 0059-sparse-hours.md).
  *
  * Which ones are absent is written in roll_state in the transaction that builds, and read by each
- * plan. Blocks of hours and days, and totals, are never left out; blocks of the whole service only
- * where those of its series are.
+ * plan. Totals are never left out; blocks of the whole service only where those of its series are.
+ * Blocks of hours and days may be kept longer than profiles: roll_fill.c writes them before these
+ * are dropped.
  *
  * Threads: a set belongs to its transaction.
  */
@@ -46,19 +47,28 @@ int64_t hearth_absent_set_first_long(const struct hearth_absent_set *set, int64_
 /* Cut what is before end_ns, the end of a day, off the ranges of hours and days. */
 void hearth_absent_set_cut_long(struct hearth_absent_set *set, int64_t end_ns);
 
-/* A range that a transaction builds; built_to_ns is where the service was built to before. */
-struct hearth_sparse_range {
-    int64_t built_to_ns, from_ns, to_ns; /* there are no profiles from built_to_ns to from_ns */
-    int64_t compacted_to_ns;
-};
+/*
+ * In a transaction, before anything is decided: bring roll->absent up to date. Ranges from
+ * built_to_ns on, which are built again, and ranges that retention has passed are removed. Errors
+ * of the database.
+ */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_sparse_begin(struct hearth_roll *roll, int64_t built_to_ns, struct hearth_err *err);
 
 /*
- * In a transaction: decide which blocks of 10 minutes are absent in the range, and bring
- * roll->absent up to date with that: ranges that are built again or that retention has passed are
- * removed. Errors of the database; NO_MEMORY.
+ * Decide by stored profiles which blocks are absent in a piece of an hour that is about to be
+ * built: those of 10 minutes, and those of the hour if the piece is all of it. Errors of the
+ * database; NO_MEMORY.
  */
-HEARTH_MUST_CHECK enum hearth_status hearth_sparse_decide(struct hearth_roll *roll,
-                                                          const struct hearth_sparse_range *range,
-                                                          struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_sparse_decide(struct hearth_roll *roll, int64_t from_ns,
+                                                          int64_t to_ns, struct hearth_err *err);
+
+/*
+ * Decide by stored totals whether the blocks of an hour, or of a day, are absent that is about to
+ * be summed. Errors of the database; NO_MEMORY.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_sparse_decide_long(struct hearth_roll *roll,
+                                                               int64_t length_ns, int64_t t0_ns,
+                                                               struct hearth_err *err);
 
 #endif

@@ -16,7 +16,7 @@
  * their absent hours, and drop profiles before these are written: it refuses the service instead.
  */
 #define HEARTH_ABSENT_WHOLE INT64_C(1) /* those of the whole service are absent, too */
-#define HEARTH_ABSENT_LONG  INT64_C(2) /* hours or days: written before their profiles are dropped */
+#define HEARTH_ABSENT_LONG  INT64_C(2) /* hours or days: written before profiles are dropped */
 
 int64_t hearth_absent_blocks_flags(const struct hearth_absent_blocks *range);
 

@@ -29,7 +29,7 @@ static inline struct hearth_store *open_without_builder(const char *url)
     hearth_store_options_init(&options);
     options.url = test_secret(url);
     options.builder = false;
-    options.rollup_min_profiles = 0;
+    options.rollup_min_profiles = options.rollup_min_profiles_1h = 0;
     options.retain_agents_ns = 0; /* what tests report lies far back */
     return open_ready(url, &options);
 }
