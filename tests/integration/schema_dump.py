@@ -27,7 +27,8 @@ from test_access import PASSWORD, AccessServer
 HOUR = 3_600_000
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
 SCHEMAS = ROOT / "tests/golden/schemas"
-QUICK = ("--builder-interval", "100ms", "--rollup-grace", "0", "--otlp-traces", "--keep-originals=push")
+QUICK = ("--builder-interval", "100ms", "--rollup-grace", "0", "--otlp-traces", "--keep-originals=push",
+         "--rollup-min-profiles-1h=0")
 ITEM = {"monitor": "MONITOR_KIND_PROCESS_CPU", "threshold": "75", "period_seconds": 10, "count": 3}
 POLICY = {"policy": {"service": "s1", "targets": [{"kind": "TASK_KIND_ON_CPU", "check_items": [ITEM]}]}}
 RULE = {"metricName": "cost", "matchers": ['{__profile_type__="%s"}' % CPU, '{service_name="s1"}'], "groupBy": ["pod"]}

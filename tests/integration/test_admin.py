@@ -474,7 +474,7 @@ class Admin(Base):
 class RolledUp(Base):
     """What the builder has made shows in plans; the answers stay."""
 
-    options = ("--rollup-min-profiles=0",)  # a block here has five profiles
+    options = ("--rollup-min-profiles=0", "--rollup-min-profiles-1h=0")  # a block here has five profiles
 
     def test_plans_go_from_profiles_to_blocks_and_back_when_rebuilt(self):
         now = now_ms()

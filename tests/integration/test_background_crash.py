@@ -23,7 +23,8 @@ from server import Cluster, RpcError, Server, eventually, note, now_ms
 
 CYCLES = int(os.environ.get("HEARTH_BACKGROUND_CRASH_CYCLES", "4"))
 SEED = int(os.environ.get("HEARTH_CRASH_SEED", time.time_ns() % 1_000_000))
-BUSY = ["--builder-interval", "100ms", "--rollup-grace", "0", "--compact-after", "0", "--commit-linger", "2ms"]
+BUSY = ["--builder-interval", "100ms", "--rollup-grace", "0", "--compact-after", "0", "--commit-linger", "2ms",
+        "--rollup-min-profiles-1h", "4"]
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 MS = 1_000_000
 PERIOD = 10_000_000
@@ -240,13 +241,13 @@ class BackgroundCrash(unittest.TestCase):
             services[service] = int(service_id)
         state = {r[0]: r[1:] for r in self.rows("SELECT service_id, built_to, compacted_to FROM hearth_data.roll_state")}
 
-        # Blocks that would sum few profiles: (length, begin, end, whether those of the whole service are absent, too).
+        # Blocks that would sum few profiles: (length, begin, end, flags; 1: those of the whole service are absent, too).
         numbers = self.server.sql("SELECT service_id, array_to_string(absent, ' ') FROM hearth_data.roll_state")
         absent = {int(id): [tuple(map(int, text.split()[i:i + 4])) for i in range(0, len(text.split()), 4)] for id, text in numbers}
 
         def is_absent(one, length, whole):
             ranges = absent[services[one.service]]
-            return any(n == length * MS and a <= one.ts * MS < b and (all or not whole) for n, a, b, all in ranges)
+            return any(n == length * MS and a <= one.ts * MS < b and (flags & 1 or not whole) for n, a, b, flags in ranges)
 
         def sums(length, key, until, of, whole=False):
             out = collections.defaultdict(lambda: [0, 0, 0])

@@ -23,7 +23,7 @@ QUERY = "hearth.v1.QueryService/"
 ADMIN = "hearth.v1.AdminService/"
 HOUR = 3_600_000
 MINUTE = 60_000
-BUILD = ["--builder-interval=300ms", "--rollup-grace=0"]
+BUILD = ["--builder-interval=300ms", "--rollup-grace=0", "--rollup-min-profiles-1h=4"]
 
 
 def rounded(value):

@@ -204,6 +204,9 @@ class OneAnswer(unittest.TestCase):
         self.assertGreater(int(sql(self.url, kept)[0][0]), 50, "two hours have many profiles")
         absent = sql(self.url, "SELECT max(cardinality(absent)) / 4 FROM hearth_data.roll_state")
         self.assertGreater(int(absent[0][0]), 1, "before and after them, blocks are left out")
+        for length in (10 * MINUTE, HOUR, DAY):
+            lacking = sql(self.url, "SELECT count(*) FROM hearth_data.roll_state WHERE %d = ANY (absent)" % (length * 1_000_000))
+            self.assertGreater(int(lacking[0][0]), 0, "blocks of %d ms are left out, too" % length)
 
         found = self.sums_found(server)
         self.check(server, "rolled up, with sums in memory")

@@ -74,7 +74,7 @@ class PgBouncer(unittest.TestCase):
         cls.cluster = Cluster()
         cls.pooler = Pooler(cls.cluster, size=4)
         # Two servers, each with more connections than the pool has.
-        options = ["--builder-interval", "200ms", "--rollup-grace", "1ms", "--committers", "2"]
+        options = ["--builder-interval", "200ms", "--rollup-grace", "1ms", "--committers", "2", "--rollup-min-profiles-1h=0"]
         cls.servers = in_threads([lambda: Server(*options, database_url=cls.pooler.url())] * 2)
         cls.plain = Server("--builder=false", database_url=cls.cluster.url())
 

@@ -37,7 +37,7 @@ def heap_profile(draw, time_ms):
 
 
 # All blocks, also of few profiles; test_one_answer.py leaves some of them out.
-BUILD = ["--builder-interval=1s", "--rollup-grace=1s", "--compaction=false", "--rollup-min-profiles=0"]
+BUILD = ["--builder-interval=1s", "--rollup-grace=1s", "--compaction=false", "--rollup-min-profiles=0", "--rollup-min-profiles-1h=0"]
 
 
 class Rollups(unittest.TestCase):

@@ -158,6 +158,7 @@ static struct hearth_store *open_building(const char *url, int64_t min_profiles)
 {
     struct hearth_store_options options = rolling_options(10 * HEARTH_NS_PER_MS);
     options.rollup_min_profiles = min_profiles;
+    options.rollup_min_profiles_1h = 4 * min_profiles;
     options.linger_ns = HEARTH_NS_PER_MS;
     options.rollup_grace_ns = MINUTE_NS;
     return expect_ready(store_open_building(url, &options));

@@ -303,6 +303,129 @@ static void with_too_many_ranges_blocks_are_written_as_before(void **state)
     close_fixture(&fix);
 }
 
+/* ---- hours and days ---- */
+
+static void open_sparse_hours(struct fixture *fix, int64_t min_profiles)
+{
+    open_sparse(fix);
+    fix->store->options.rollup_min_profiles = 0;
+    fix->store->options.rollup_min_profiles_1h = min_profiles;
+}
+
+/* The absent hours and days, in hours; *: of the whole service, too. */
+static void expect_absent_long(const struct fixture *fix, const char *expected)
+{
+    char sql[512];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT coalesce(string_agg((absent[i + 1] - %lld) / 3600000000000 || '-' ||"
+                   " (absent[i + 2] - %lld) / 3600000000000 || CASE absent[i + 3] WHEN 3 THEN '*'"
+                   " ELSE '' END, ' ' ORDER BY i), '') FROM hearth_data.roll_state,"
+                   " generate_series(1, cardinality(absent), 4) i WHERE absent[i] > " TEN_MINUTES,
+                   (long long)g_day_ns, (long long)g_day_ns);
+    char found[256];
+    pg_cluster_text(fix->url, sql, found, sizeof found);
+    assert_string_equal(found, expected);
+}
+
+static void push_thin_hours(struct fixture *fix)
+{
+    push_bucket(fix, 1, g_day_ns + HOUR, 7);
+    push_bucket(fix, 1, g_day_ns + 2 * HOUR, 25);
+    for (int pod = 1; pod <= 10; pod++) {
+        push_bucket(fix, pod, g_day_ns + 4 * HOUR, 3); /* 30 of the whole service */
+    }
+}
+
+static void hours_and_days_with_few_profiles_lack_blocks(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_sparse_hours(&fix, 20);
+    push_thin_hours(&fix);
+    build(&fix);
+    expect_absent_long(&fix, "1-2* 4-5 0-24"); /* 6.2 profiles of a series in the day */
+    assert_int_equal(count(&fix, "roll_1h WHERE series_id > 0"), 1);
+    assert_int_equal(count(&fix, "roll_1h WHERE series_id < 0"), 2);
+    assert_int_equal(count(&fix, "roll_1d WHERE series_id > 0"), 0);
+    assert_int_equal(count(&fix, "roll_1d WHERE series_id < 0 AND n_profiles = 62"), 1);
+    assert_int_equal(count(&fix, "hour_totals WHERE totals IS NOT NULL"), 12);
+    expect_right(&fix);
+
+    /* A day is the sum of hours that are there and of profiles. */
+    fix.store->options.rollup_min_profiles_1h = 5;
+    fix.builder.max_sum_bytes = 1;
+    rebuild(&fix);
+    expect_absent_long(&fix, "4-5");
+    assert_int_equal(count(&fix, "roll_1d WHERE series_id > 0"), 10);
+    expect_right(&fix);
+    fix.store->options.rollup_min_profiles_1h = 35;
+    fix.builder.max_sum_bytes = 0;
+    rebuild(&fix);
+    expect_absent_long(&fix, "1-5* 0-24");
+    expect_right(&fix);
+
+    /* Late profiles add nothing to absent blocks, and all to others. */
+    push_bucket(&fix, 1, g_day_ns + HOUR + MINUTE_NS, 2);
+    push_bucket(&fix, 2, g_day_ns + 7 * HOUR, 1);
+    fold_late(&fix);
+    expect_absent_long(&fix, "1-5* 0-24");
+    assert_int_equal(count(&fix, "roll_1h"), 2);
+    expect_right(&fix);
+
+    /* Segments decide like profiles. */
+    compact_hours(&fix);
+    fix.store->options.rollup_min_profiles_1h = 20;
+    rebuild(&fix);
+    expect_absent_long(&fix, "1-2* 4-5 7-8* 0-24");
+    assert_int_equal(count(&fix, "roll_1d WHERE series_id < 0 AND n_profiles = 65"), 1);
+    close_fixture(&fix);
+}
+
+/* With blocks of 10 minutes and without: the hour is decided when it ends. */
+static void an_hour_in_pieces_is_left_out_when_it_ends(void **state)
+{
+    (void)state;
+    for (int few = 0; few < 3; few++) {
+        struct fixture fix;
+        open_sparse_hours(&fix, 13);
+        fix.store->options.rollup_min_profiles = few == 0 ? 0 : few == 1 ? 2 : 8;
+        for (int bucket = 0; bucket < 12; bucket++) {
+            int64_t t0_ns = g_day_ns + 5 * HOUR + bucket * BUCKET_NS;
+            push_bucket(&fix, 1, t0_ns, bucket < 6 ? 2 : 3);
+            push_bucket(&fix, 2, t0_ns, bucket < 6 ? 1 : 3);
+            hearth_clock_fake(t0_ns + BUCKET_NS + 2 * MINUTE_NS);
+            build(&fix);
+            expect_right(&fix);
+        }
+        expect_absent_long(&fix, "5-6");
+        assert_int_equal(count(&fix, "roll_1h WHERE series_id > 0 AND n_profiles = 18"), 2);
+        assert_int_equal(count(&fix, "roll_1h WHERE series_id < 0"), 2);
+        hearth_clock_fake(g_day_ns + 2 * HEARTH_NS_PER_DAY);
+        build(&fix);
+        expect_absent_long(&fix, "5-6");
+        assert_int_equal(count(&fix, "roll_1d"), 3);
+        expect_right(&fix);
+        hearth_clock_fake(0);
+        close_fixture(&fix);
+    }
+}
+
+static void hours_are_written_where_profiles_are_kept_for_less_than_two_days(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_sparse_hours(&fix, 20);
+    push_thin_hours(&fix);
+    fix.store->options.retain_raw_ns = 2 * HEARTH_NS_PER_DAY - 1;
+    build(&fix);
+    expect_absent_long(&fix, "");
+    assert_int_equal(count(&fix, "roll_1h WHERE series_id > 0"), 12);
+    fix.store->options.retain_raw_ns = 7 * HEARTH_NS_PER_DAY;
+    rebuild(&fix);
+    expect_absent_long(&fix, "1-2* 4-5 0-24");
+    close_fixture(&fix);
+}
+
 static void damaged_ranges_are_refused(void **state)
 {
     (void)state;
@@ -362,6 +485,9 @@ int main(void)
         cmocka_unit_test(compacted_hours_are_decided_by_their_segments),
         cmocka_unit_test(nothing_is_left_out_where_blocks_outlive_profiles),
         cmocka_unit_test(with_too_many_ranges_blocks_are_written_as_before),
+        cmocka_unit_test(hours_and_days_with_few_profiles_lack_blocks),
+        cmocka_unit_test(an_hour_in_pieces_is_left_out_when_it_ends),
+        cmocka_unit_test(hours_are_written_where_profiles_are_kept_for_less_than_two_days),
         cmocka_unit_test(damaged_ranges_are_refused),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
