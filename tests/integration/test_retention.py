@@ -3,6 +3,7 @@
 import errno
 import os
 import subprocess
+import time
 import unittest
 
 from pprof import Profile
@@ -11,7 +12,7 @@ from server import PROFILES, Cluster, RpcError, Server, eventually, now_ms, sql,
 
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
 ADMIN = "hearth.v1.AdminService/"
-HOUR = 3600 * 1000
+MINUTE, HOUR = 60 * 1000, 3600 * 1000
 DAY = 24 * HOUR
 LATEST = 2**63 - 1
 SECRET = "tok-5d41402abc4b2a76b9719d911017c592"
@@ -27,6 +28,52 @@ def labels(service, **own):
 
 
 class Retention(unittest.TestCase):
+    def test_hours_that_were_left_out_answer_after_their_profiles_are_dropped(self):
+        """With absent hours; with profiles that are past their retention; with hours that are written; without profiles."""
+        options = ["--builder-interval", "200ms", "--rollup-grace", "0", "--compact-after", "0"]
+        server = Server(*options, "--builder=false")
+
+        def restart(*more):
+            self.assertEqual(server.terminate(), 0)
+            server.options = [*options, *more]
+            server.start()
+
+        try:
+            start = (now_ms() // DAY - 5) * DAY
+            for day in range(5):
+                for k in range(4):
+                    ts = start + day * DAY + (3 * k + day) * HOUR + 7 * MINUTE
+                    server.push(profile(ts, "day%d-%d" % (day, k)), labels("api", pod="pod-%d" % (k % 2)))
+            # Of hours and days, and of profiles.
+            asked = [('{service_name="api"%s}' % pod, start + a * HOUR, start + b * HOUR - 1)
+                     for pod in ("", ', pod="pod-1"') for a, b in ((0, 120), (0, 24), (3, 7), (6, 80), (30, 31))]
+
+            def answers(where):
+                flames = [where.flamegraph(CPU, *question) for question in asked]
+                return [(flame.total, flame.functions()) for flame in flames]
+
+            def lacking():
+                return server.sql("SELECT count(*) FROM hearth_data.roll_state WHERE 3600000000000 = ANY (absent)")[0][0]
+
+            def profiles():
+                leaves = server.sql("SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname ~ '^(profile|segment)_[0-9]+$'"
+                                    " AND right(relname, 8) <= '%s'" % time.strftime("%Y%m%d", time.gmtime(start / 1000)))
+                return leaves[0][0]
+
+            expected = answers(server)
+            self.assertIn("day0-0", expected[0][1])
+            restart()
+            eventually(lambda: lacking() == "1", what="hours that are left out")
+            self.assertEqual(answers(server), expected, "hours are left out")
+            restart("--retain-raw", "2d", "--builder=false")
+            self.assertEqual(lacking(), "1")
+            self.assertEqual(answers(server), expected, "profiles are past their retention")
+            restart("--retain-raw", "2d")
+            eventually(lambda: profiles() == "0", 180, what="dropping the profiles of the first day")
+            self.assertEqual(answers(server), expected, "hours are written")
+        finally:
+            server.stop()
+
     def test_days_go_when_their_time_has_passed_and_what_is_younger_stays(self):
         server = Server("--retain-raw", "2d", "--retain-10m", "2d", "--retain-1h", "3d", "--retain-1d", "4d",
                         "--builder-interval", "1s")
