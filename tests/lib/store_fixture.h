@@ -185,10 +185,10 @@ static inline void wait_until_blocked(const char *url, const char *pattern, int 
     wait_until_sql(url, sql);
 }
 
-/* Wait until a commit of the store waits for a lock. */
+/* Wait until a commit of the store waits for a lock: a script, or one of its prepared statements. */
 static inline void wait_until_commit_blocked(const char *url)
 {
-    wait_until_blocked(url, "%INTO hearth_data.ingest_batch%", 1);
+    wait_until_blocked(url, "%INSERT INTO hearth_data.%", 1);
 }
 
 /* Wait until the connections of closed stores have ended, which reports their statistics. */
