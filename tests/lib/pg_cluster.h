@@ -197,9 +197,8 @@ static inline void pg_cluster_stop(struct pg_cluster *cluster)
 
 /* Run SQL; the first column of the first row as text ("" when there is none). Ends the program on
  * an error. */
-static inline void pg_cluster_text(const char *url, const char *sql, char *out, size_t n)
+static inline void pg_cluster_ask(PGconn *conn, const char *sql, char *out, size_t n)
 {
-    PGconn *conn = pg_cluster_connect(url);
     PGresult *result = conn == NULL ? NULL : PQexec(conn, sql);
     ExecStatusType state = PQresultStatus(result);
     if (state != PGRES_COMMAND_OK && state != PGRES_TUPLES_OK) {
@@ -209,6 +208,13 @@ static inline void pg_cluster_text(const char *url, const char *sql, char *out, 
     }
     (void)snprintf(out, n, "%s", PQntuples(result) > 0 ? PQgetvalue(result, 0, 0) : "");
     PQclear(result);
+}
+
+/* The same by a connection of its own. */
+static inline void pg_cluster_text(const char *url, const char *sql, char *out, size_t n)
+{
+    PGconn *conn = pg_cluster_connect(url);
+    pg_cluster_ask(conn, sql, out, n);
     PQfinish(conn);
 }
 
