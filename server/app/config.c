@@ -345,13 +345,11 @@ static void check_options(struct hearth_config *config)
     }
 
     /* Numbers. */
-    require(
-        config,
-        config->committers >= 1 && config->readers >= 2 && config->commit_rows >= 1 &&
-            config->commit_busy_rows >= 1 && config->max_batch_rows >= 1 &&
-            config->max_queue_rows >= 1,
-        "committers, commit-rows, commit-busy-rows, max-batch-rows and max-queue-rows must be at "
-        "least 1, readers at least 2");
+    require(config,
+            config->committers >= 1 && config->readers >= 2 && config->commit_rows >= 1 &&
+                config->max_batch_rows >= 1 && config->max_queue_rows >= 1,
+            "committers, commit-rows, max-batch-rows and max-queue-rows must be at least 1, "
+            "readers at least 2");
     require(config, config->front.memory_quota_bytes >= MIN_GRPC_QUOTA,
             "grpc-memory-quota must be at least 256m");
     require(config, config->max_spool_bytes >= 1 << 20, "max-spool-bytes must be at least 1m");
@@ -373,7 +371,6 @@ static void copy_to_layers(struct hearth_config *config)
     config->store.n_committers = clamp_to_unsigned(config->committers);
     config->store.max_readers = clamp_to_unsigned(config->readers);
     config->store.commit_rows = (size_t)config->commit_rows;
-    config->store.busy_rows = (size_t)config->commit_busy_rows;
     config->store.commit_prepared_rows = (size_t)config->commit_prepared_rows;
     config->store.max_batch_rows = (size_t)config->max_batch_rows;
     config->store.max_queue_rows = (size_t)config->max_queue_rows;

@@ -31,7 +31,6 @@ struct hearth_workers {
     struct hearth_lanes lanes;
     struct worker *idle; /* waiting threads, the last one first */
     bool stopping;
-    _Atomic size_t n_unfinished;   /* queued and running; written under the lock, read without it */
     _Atomic unsigned n_signalling; /* threads that use `wake` of a worker without the lock */
     unsigned n_threads;
     struct worker threads[];
@@ -65,12 +64,6 @@ static struct worker *take_idle(struct hearth_workers *workers)
     return worker;
 }
 
-static void count_unfinished(struct hearth_workers *workers)
-{
-    size_t n = workers->lanes.n_queued + workers->lanes.n_running;
-    atomic_store_explicit(&workers->n_unfinished, n, memory_order_relaxed);
-}
-
 static void *run_worker(void *arg)
 {
     struct worker *worker = arg;
@@ -96,7 +89,6 @@ static void *run_worker(void *arg)
         int64_t took_ns = hearth_clock_mono_ns() - began_ns;
         hearth_mutex_lock(&workers->lock);
         hearth_lanes_end(&workers->lanes, &run, took_ns);
-        count_unfinished(workers);
     }
 
     hearth_mutex_unlock(&workers->lock);
@@ -162,7 +154,6 @@ enum hearth_queued hearth_workers_submit_as(struct hearth_workers *workers, stru
                                      : hearth_lanes_add(&workers->lanes, job, key, &dropped);
     if (outcome == HEARTH_QUEUED) {
         woken = take_idle(workers);
-        count_unfinished(workers);
     }
 
     hearth_mutex_unlock(&workers->lock);
@@ -192,11 +183,6 @@ size_t hearth_workers_queued(struct hearth_workers *workers)
     size_t n = workers->lanes.n_queued;
     hearth_mutex_unlock(&workers->lock);
     return n;
-}
-
-size_t hearth_workers_unfinished(const struct hearth_workers *workers)
-{
-    return atomic_load_explicit(&workers->n_unfinished, memory_order_relaxed);
 }
 
 size_t hearth_workers_running(struct hearth_workers *workers)

@@ -232,7 +232,6 @@ static enum hearth_status start_pools(struct hearth_front *front, struct hearth_
     hearth_metric_set(HEARTH_M_QUERY_THREADS, n_query);
     hearth_metric_set(HEARTH_M_QUEUE_LIMIT, (int64_t)max_queued);
 
-    front->n_busy_pushes = (size_t)n;
     front->ingest_share = hearth_fair_share(options->multitenancy, n_ingest);
     front->query_share = hearth_fair_share(options->multitenancy, n_query);
     HEARTH_TRY(hearth_workers_start("finish", 1, SIZE_MAX, &front->finishers, err));

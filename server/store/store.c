@@ -61,8 +61,6 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .linger_ns = 6 * HEARTH_NS_PER_MS,
         .alone_ns = 25 * HEARTH_NS_PER_MS,
         .commit_rows = 16,
-        .busy_linger_ns = 20 * HEARTH_NS_PER_MS,
-        .busy_rows = 64,
         .commit_prepared_rows = 16,
         .max_batch_rows = 1000,
         .max_queue_rows = 20000,

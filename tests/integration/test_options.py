@@ -166,7 +166,7 @@ the configuration is valid
         self.assertEqual([line.removeprefix("hearthd: ").replace(path, "FILE")[:30] for line in err.splitlines()], [
             'FILE:2: unknown key "max-sampl',
             "FILE:3: max-profile-bytes = \"1",
-            "committers, commit-rows, commi",
+            "committers, commit-rows, max-b",
             'auth: "magic" is no way to aut',
             "listen: 0.0.0.0:0 can be reach",
         ])

@@ -47,8 +47,7 @@ struct hearth_config {
     const char *database_url_file, *read_database_url_file, *agent_token_file, *admin_token_file,
         *oidc_client_secret_file;
     struct hearth_store_options store;
-    int64_t committers, readers, commit_rows, commit_busy_rows, commit_prepared_rows,
-        max_batch_rows, max_queue_rows;
+    int64_t committers, readers, commit_rows, commit_prepared_rows, max_batch_rows, max_queue_rows;
     int64_t max_queue_bytes, max_span_queue_bytes, ingest_dict_bytes, read_dict_bytes,
         statement_timeout_ns;
     int64_t label_index_bytes, push_memory_bytes, queries_memory_bytes, query_cache_bytes;

@@ -35,8 +35,6 @@ enum hearth_queued hearth_workers_submit_as(struct hearth_workers *workers, stru
                                             const struct hearth_lane_key *key);
 size_t hearth_workers_queued(struct hearth_workers *workers);
 size_t hearth_workers_running(struct hearth_workers *workers);
-/* Jobs that wait or run, as of a moment ago. Takes no lock. */
-size_t hearth_workers_unfinished(const struct hearth_workers *workers);
 /* Jobs of a tenant that wait, and that run. */
 struct hearth_lane_counts hearth_workers_count(struct hearth_workers *workers,
                                                struct hearth_str tenant);

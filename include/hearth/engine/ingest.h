@@ -185,12 +185,6 @@ struct hearth_push_request {
      */
     const struct hearth_push_replay *replay;
     void (*done)(struct hearth_push_request *request); /* called once */
-    /*
-     * Whether so many other pushes are being decoded, or wait for it, that they keep the processors
-     * busy: then this one may be committed later, with them. Called by the thread that pushes, once
-     * for each profile; NULL: no.
-     */
-    bool (*others_follow)(struct hearth_push_request *request);
 
     /* Filled before `done`. */
     enum hearth_status status;

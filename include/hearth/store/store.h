@@ -46,8 +46,6 @@ struct hearth_store_options {
     unsigned max_readers;            /* connections of queries and the catalogue; 8 */
     int64_t linger_ns;               /* how long a committer waits for commit_rows; 6 ms */
     size_t commit_rows;              /* rows that are committed at once; 16 */
-    int64_t busy_linger_ns; /* the same while items say that others follow; 0: no longer; 20 ms */
-    size_t busy_rows;       /* commit_rows at that time; 64 */
     int64_t alone_ns; /* mean gap between items from which on may_lead counts; 0: never; 25 ms */
     size_t commit_prepared_rows;          /* rows of a batch by prepared statements; 0: none; 16 */
     size_t max_batch_rows;                /* rows of one commit; 1000 */
@@ -285,11 +283,6 @@ struct hearth_push_item {
      * itself, and call `done`, before hearth_store_submit returns (options.alone_ns).
      */
     bool may_lead;
-    /*
-     * Enough other items are being made to keep the processors busy: it costs nobody time to commit
-     * this one later, together with them (options.busy_linger_ns).
-     */
-    bool others_follow;
     /*
      * Called exactly once, by a committer thread, by hearth_store_withdraw, or by
      * hearth_store_submit if may_lead is set. Must not block.

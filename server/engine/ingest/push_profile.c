@@ -281,9 +281,7 @@ static enum hearth_status submit_push_job(struct hearth_push_job *job, bool *ret
     job->item.done = hearth_push_end_job;
     job->item.upload_count = job->state->upload_count;
     job->item.may_give_back = job->state->request->needs_input;
-    struct hearth_push_request *request = job->state->request;
-    job->item.may_lead = request->n_profiles == 1;
-    job->item.others_follow = request->others_follow != NULL && request->others_follow(request);
+    job->item.may_lead = job->state->request->n_profiles == 1;
     enum hearth_status status = hearth_store_submit(job->state->ingest->store, &job->item, err);
     *ret_submitted = status == HEARTH_OK;
 

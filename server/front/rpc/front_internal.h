@@ -44,7 +44,6 @@ struct hearth_front {
     struct hearth_http *http;
     struct hearth_workers *ingest_pool, *query_pool;
     struct hearth_recent_queries *recent_queries;
-    size_t n_busy_pushes; /* more pushes than this, waiting or being decoded, fill the processors */
     size_t ingest_share, query_share; /* jobs of one tenant that run at a time; 0: no limit */
     struct hearth_workers *finishers; /* one thread, for hearth_rpc_end_later */
 

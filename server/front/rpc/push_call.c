@@ -132,19 +132,6 @@ static void abandon_push(struct hearth_rpc *rpc, void *work, enum hearth_status 
     }
 }
 
-/*
- * While others wait for a thread or a processor, time is lost only if they run out before the
- * commit has ended and its clients push again.
- */
-static bool others_follow(struct hearth_push_request *request)
-{
-    const struct hearth_push_call *call =
-        HEARTH_CONTAINER_OF(request, struct hearth_push_call, request);
-    size_t n = hearth_workers_unfinished(call->front->ingest_pool); /* this one is counted */
-
-    return n > call->front->n_busy_pushes;
-}
-
 struct hearth_push_call *hearth_push_call_new(struct hearth_rpc *rpc)
 {
     struct hearth_push_call *call = hearth_mem_zalloc(sizeof *call);
@@ -169,8 +156,6 @@ void hearth_push_call_run(struct hearth_push_call *call)
     struct hearth_ingest *ingest = rpc->front->ingest;
 
     call->ingest = ingest;
-    call->front = rpc->front;
-    call->request.others_follow = others_follow;
     call->request.tenant = hearth_arena_str(&call->arena, hearth_rpc_tenant(rpc));
     call->request.view = hearth_view_copy(rpc->caller.tenants.v, &call->arena);
     if (call->request.tenant.p == NULL || call->request.view == NULL) {

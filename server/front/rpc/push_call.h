@@ -30,7 +30,6 @@ struct hearth_push_call {
      */
     enum hearth_status (*conclude)(struct hearth_push_call *call, enum hearth_status status);
     void *session;
-    struct hearth_front *front;
     struct hearth_ingest *ingest;
     struct hearth_job give_up_job;
     enum hearth_status why;    /* why it was given up */

@@ -197,39 +197,6 @@ int64_t hearth_store_count_upload(struct hearth_store *store)
     return atomic_fetch_add(&store->next_upload, 1);
 }
 
-/*
- * Due are commit_rows rows, and any that have waited for linger_ns. While others follow, the
- * processors are busy, and committing later costs no time: rows then wait longer, for more rows. If
- * the one that is submitted last has no followers, waiting ends. So clients that wait for their
- * answers do not wait for each other.
- */
-enum hearth_commit_wait hearth_commit_queue_find_wait(const struct hearth_committer *committer,
-                                                      int64_t now_mono_ns, int64_t *ret_next_ns)
-{
-    const struct hearth_store_options *options = &committer->all->store->options;
-    hearth_mutex_assert_held(&committer->all->lock);
-
-    *ret_next_ns = committer->oldest_mono_ns + options->linger_ns;
-    if (committer->n_rows < options->commit_rows && now_mono_ns < *ret_next_ns) {
-        return HEARTH_WAIT_COMPANY;
-    }
-
-    *ret_next_ns = committer->oldest_mono_ns + options->busy_linger_ns;
-    bool is_over = !committer->others_follow || committer->n_rows >= options->busy_rows ||
-                   now_mono_ns >= *ret_next_ns;
-
-    return is_over ? HEARTH_WAIT_OVER : HEARTH_WAIT_FOLLOWERS;
-}
-
-/* The same as of the submission of an item. */
-static bool is_wait_over(const struct hearth_committer *committer,
-                         const struct hearth_push_item *item)
-{
-    int64_t ignored_ns;
-    return hearth_commit_queue_find_wait(committer, item->queued_mono_ns, &ignored_ns) ==
-           HEARTH_WAIT_OVER;
-}
-
 /* Note the time of a submission. A long pause counts as a few of those that matter. */
 static void note_gap(struct hearth_committer *committer, int64_t now_mono_ns)
 {
@@ -284,17 +251,15 @@ enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth
     struct hearth_committer *committer = hearth_commit_route(all, item->service_id);
     enum hearth_status status = check_queue_room(all, item, committer->node, err);
     if (status == HEARTH_OK) {
-        bool was_idle = committer->n_rows == 0;
-        bool was_due = !was_idle && is_wait_over(committer, item);
-        committer->others_follow = item->others_follow;
+        size_t before = committer->n_rows;
         note_gap(committer, item->queued_mono_ns);
         leads = is_led(committer, item);
         hearth_commit_queue_append(committer, item);
         publish_queue_sizes(all);
-        /* Wake the committer for the first item, and when the item makes the rows due that wait. A
-         * leader wakes it. */
+        /* Wake the committer for the first item, and when enough rows wait. A leader wakes it. */
+        size_t enough = store->options.commit_rows;
         wakes = committer->lead == HEARTH_LEAD_NONE &&
-                (was_idle || (!was_due && is_wait_over(committer, item)));
+                (before == 0 || (before < enough && committer->n_rows >= enough));
     }
     if (leads) {
         committer->lead = HEARTH_LEAD_TAKEN;

@@ -43,7 +43,7 @@ struct hearth_committer {
     unsigned number, node;
     pthread_t thread;
     pthread_cond_t wake;
-    struct hearth_commit_lanes queue; /* under lock, like the next twelve */
+    struct hearth_commit_lanes queue; /* under lock, like the next eleven */
     size_t n_rows;
     int64_t oldest_mono_ns; /* not after the submission of the oldest item that waits */
     int64_t seq;            /* of the batch in flight; INT64_MAX: no batch */
@@ -51,7 +51,6 @@ struct hearth_committer {
     bool is_exposed;        /* its batch is being sent, or may have been committed */
     bool is_busy;           /* has taken items that are not finished */
     enum hearth_commit_lead lead;
-    bool others_follow;        /* as the item says that was submitted last */
     int64_t submitted_mono_ns; /* when the last item was submitted */
     int64_t mean_gap_ns;       /* between submissions, lately */
     /* Nodes that have got services of its batch, and wait for its end; any_debts: if any do. */
@@ -85,16 +84,6 @@ struct hearth_committers {
     struct hearth_committer *committers[];
 };
 
-/* What the rows of a queue wait for. */
-enum hearth_commit_wait {
-    HEARTH_WAIT_OVER,      /* nothing: they are to be committed now */
-    HEARTH_WAIT_COMPANY,   /* more rows, for linger_ns at most */
-    HEARTH_WAIT_FOLLOWERS, /* more rows that follow, for busy_linger_ns at most */
-};
-
-/* Under the lock, if the queue is not empty. *ret_next_ns: when it may change without an item. */
-enum hearth_commit_wait hearth_commit_queue_find_wait(const struct hearth_committer *committer,
-                                                      int64_t now_mono_ns, int64_t *ret_next_ns);
 /* Under the lock: add an item to the queue, or remove one that waits; its rows are counted. */
 void hearth_commit_queue_append(struct hearth_committer *committer, struct hearth_push_item *item);
 void hearth_commit_queue_unlink(struct hearth_committer *committer, struct hearth_push_item *item);

@@ -2,9 +2,9 @@
  * committer.c -- group commit: the threads that store the queued profiles.
  *
  * A service belongs to one committer of its node (commit_routes.h), so that one connection at a
- * time writes its dictionary chunks, in their order. A committer waits until its queue is due
- * (commit_queue.c), takes a batch, and stores it (settle.c). If the outcome calls for smaller
- * batches, it stores these before it takes the next one.
+ * time writes its dictionary chunks, in their order. A committer waits until the oldest item is
+ * linger_ns old or commit_rows are queued, takes a batch, and stores it (settle.c). If the outcome
+ * calls for smaller batches, it stores these before it takes the next one.
  *
  * A lone item is stored by the thread that submitted it, which leads the committer meanwhile: a
  * thread that sleeps is not woken for it. The leader makes one attempt. If that does not store the
@@ -284,7 +284,7 @@ static bool wait_for_work(struct hearth_committer *committer)
     struct hearth_committers *all = committer->all;
     hearth_mutex_assert_held(&all->lock);
 
-    bool has_gathered = false;
+    const struct hearth_store_options *options = &all->store->options;
     for (;;) {
         if (committer->lead == HEARTH_LEAD_LEFT) {
             return true;
@@ -300,15 +300,12 @@ static bool wait_for_work(struct hearth_committer *committer)
             hearth_mutex_wait(&all->lock, &committer->wake);
             continue;
         }
-        int64_t next_ns;
-        enum hearth_commit_wait wait =
-            hearth_commit_queue_find_wait(committer, hearth_clock_mono_ns(), &next_ns);
-        if (all->stopping || wait == HEARTH_WAIT_OVER) {
-            hearth_metric_add(HEARTH_M_BATCHES_GATHERED, has_gathered ? 1 : 0);
+        int64_t due_ns = committer->oldest_mono_ns + options->linger_ns;
+        if (all->stopping || committer->n_rows >= options->commit_rows ||
+            hearth_clock_mono_ns() >= due_ns) {
             return true;
         }
-        has_gathered = has_gathered || wait == HEARTH_WAIT_FOLLOWERS;
-        (void)hearth_mutex_wait_until(&all->lock, &committer->wake, next_ns);
+        (void)hearth_mutex_wait_until(&all->lock, &committer->wake, due_ns);
     }
 }
 

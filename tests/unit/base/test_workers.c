@@ -196,28 +196,6 @@ static void wait_until_idle(struct hearth_workers *workers)
     }
 }
 
-static void jobs_that_wait_and_jobs_that_run_are_unfinished(void **state)
-{
-    (void)state;
-    struct hearth_workers *workers;
-    struct hearth_job gates[3];
-    assert_int_equal(hearth_workers_start("gates", 2, 3, &workers, NULL), HEARTH_OK);
-    assert_int_equal(hearth_workers_unfinished(workers), 0);
-    for (unsigned i = 0; i < 3; i++) {
-        gates[i] = (struct hearth_job){.run = wait_at_gate};
-        assert_true(hearth_workers_submit(workers, &gates[i]));
-        assert_int_equal(hearth_workers_unfinished(workers), i + 1);
-    }
-
-    for (unsigned i = 0; i < 3; i++) {
-        (void)sem_post(&g_gate);
-    }
-    while (hearth_workers_unfinished(workers) > 0) {
-        (void)sched_yield();
-    }
-    hearth_workers_stop(workers);
-}
-
 static void the_thread_that_became_idle_last_runs_the_next_job(void **state)
 {
     (void)state;
@@ -261,7 +239,6 @@ int main(void)
         POOL_TEST(a_job_may_submit_another),
         POOL_TEST(signals_are_left_to_the_main_thread),
         POOL_TEST(refuses_no_threads_and_no_memory),
-        POOL_TEST(jobs_that_wait_and_jobs_that_run_are_unfinished),
         POOL_TEST(the_thread_that_became_idle_last_runs_the_next_job),
     };
 
