@@ -434,7 +434,8 @@ uint32_t hearth_pprof_run_samples(struct pprof_scan *s, uint32_t i)
         /* The values end where the sample does: there are no labels. */
         const uint8_t *values = p + ids_length;
         int64_t *to = out->values + (size_t)i * n_types;
-        if (HEARTH_UNLIKELY(values[0] != PPROF_LEN(2) || values + 2 + values[1] != end ||
+        if (HEARTH_UNLIKELY(values[0] != PPROF_LEN(2) || values[1] >= 0x80 ||
+                            values + 2 + values[1] != end ||
                             !read_values(values + 2, end, to, n_types))) {
             break;
         }

@@ -362,12 +362,45 @@ static void refuses_messages_of_zeros(void **state)
     }
 }
 
+/* 133 values whose length would be 133 if it ended with its first byte; its second one is the first value. */
+static void refuses_values_that_end_before_their_length_says(void **state)
+{
+    (void)state;
+    enum {
+        N_TYPES = 133
+    };
+    struct hearth_buf bytes, message;
+    hearth_buf_init(&bytes, 0);
+    hearth_buf_init(&message, 0);
+    for (uint32_t i = 0; i < N_TYPES; i++) {
+        hearth_buf_append(&bytes, "\x0a\x00", 2);
+    }
+    hearth_buf_append(&message, "\x08\x01", 2);
+    put_message(&bytes, 4, &message);
+    hearth_buf_reset(&message);
+    hearth_buf_append(&message, "\x0a\x01\x01\x12\x85", 5);
+    (void)memset(hearth_buf_reserve(&message, N_TYPES), 1, N_TYPES);
+    message.n += N_TYPES;
+    put_message(&bytes, 2, &message);
+    put_message(&bytes, 2,
+                &message); /* a single one would not leave the usual reader enough room */
+    hearth_buf_append(&bytes, "\x32\x00\x32\x40", 4);
+    (void)memset(hearth_buf_reserve(&bytes, 64), 'x', 64);
+    bytes.n += 64;
+
+    assert_false(check_both_ways(bytes.p, bytes.n, 0));
+
+    hearth_buf_release(&message);
+    hearth_buf_release(&bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_usual_messages_as_the_general_reader_does),
         cmocka_unit_test(finds_the_same_faults_in_cut_and_changed_profiles),
         cmocka_unit_test(refuses_messages_of_zeros),
+        cmocka_unit_test(refuses_values_that_end_before_their_length_says),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
