@@ -117,45 +117,6 @@ HEARTH_ALWAYS_INLINE bool pprof_word_int(const uint8_t **p, uint64_t *ret)
     return true;
 }
 
-/*
- * The integer field `tag` (one byte) at *p, if it stands there; otherwise nothing happens. False if
- * its value is longer than eight bytes. For numbers whose length differs from message to message.
- */
-HEARTH_ALWAYS_INLINE bool pprof_word_field(const uint8_t **p, uint8_t tag, uint64_t *ret)
-{
-    if (HEARTH_LIKELY(**p == tag)) {
-        ++*p;
-        return pprof_word_int(p, ret);
-    }
-    return true;
-}
-
-/*
- * The same for ids and indices, which mostly count up: branches on lengths of one and two bytes are
- * foreseen, and cost less than taking a word apart.
- */
-HEARTH_ALWAYS_INLINE bool pprof_steady_field(const uint8_t **p, uint8_t tag, uint64_t *ret)
-{
-    const uint8_t *at = *p + 1;
-    if (HEARTH_UNLIKELY(**p != tag)) {
-        return true;
-    }
-
-    if (at[0] < 0x80) {
-        *ret = at[0];
-        *p = at + 1;
-        return true;
-    }
-    if (HEARTH_LIKELY(at[1] < 0x80)) {
-        *ret = (at[0] & 0x7fu) | (uint64_t)at[1] << 7;
-        *p = at + 2;
-        return true;
-    }
-
-    *p = at;
-    return pprof_word_int(p, ret);
-}
-
 HEARTH_ALWAYS_INLINE bool pprof_int64(struct pprof_cursor *c, int64_t *ret)
 {
     uint64_t value;
