@@ -156,6 +156,13 @@ void hearth_roll_count(const struct hearth_roll *roll);
 HEARTH_MUST_CHECK enum hearth_status hearth_roll_rows(struct hearth_roll *roll, int64_t from_ns,
                                                       int64_t to_ns, struct hearth_err *err);
 /*
+ * Store which blocks are absent and the last part used. built_to is raised to built_to_ns; 0: it
+ * stays.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_roll_store_state(const struct hearth_roll *roll,
+                                                             int64_t built_to_ns,
+                                                             struct hearth_err *err);
+/*
  * Write the blocks of an hour whose 10 minutes are built, unless they are absent: from these, or
  * again from profiles if some of these are absent.
  */

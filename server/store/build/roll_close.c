@@ -701,9 +701,8 @@ static enum hearth_status mark_built_buckets(struct hearth_roll *roll, const str
     return hearth_rules_mark(roll->builder, roll->service_id, t0s_ns, n, err);
 }
 
-/* Stores how far the service is built, the last part used, and which blocks are absent. */
-static enum hearth_status store_built(const struct hearth_roll *roll, int64_t built_to_ns,
-                                      struct hearth_err *err)
+enum hearth_status hearth_roll_store_state(const struct hearth_roll *roll, int64_t built_to_ns,
+                                           struct hearth_err *err)
 {
     HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
@@ -715,8 +714,8 @@ static enum hearth_status store_built(const struct hearth_roll *roll, int64_t bu
 
     char sql[256];
     (void)snprintf(sql, sizeof sql,
-                   "UPDATE hearth_data.roll_state SET built_to = %" PRId64 ", generation = %" PRId64
-                   ", absent = $1 WHERE service_id = %" PRId32,
+                   "UPDATE hearth_data.roll_state SET built_to = greatest(built_to, %" PRId64
+                   "), generation = %" PRId64 ", absent = $1 WHERE service_id = %" PRId32,
                    built_to_ns, roll->part, roll->service_id);
 
     return hearth_pg_exec(&roll->builder->pg, sql, &params, NULL, NULL, NULL, err);
@@ -739,7 +738,7 @@ static enum hearth_status build_in_transaction(struct hearth_roll *roll, const s
         HEARTH_TRY(mark_built_buckets(roll, &piece, err));
     }
 
-    HEARTH_TRY(store_built(roll, piece.to_ns, err));
+    HEARTH_TRY(hearth_roll_store_state(roll, piece.to_ns, err));
 
     return hearth_builder_commit(roll->builder, err);
 }

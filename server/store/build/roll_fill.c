@@ -221,26 +221,6 @@ static enum hearth_status lock_fill_state(const struct fill *fill, struct fill_s
     return status;
 }
 
-/* Stores the last part used, and that the day lacks no hours and is not absent. */
-static enum hearth_status store_filled(const struct hearth_roll *roll, struct hearth_err *err)
-{
-    HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
-    hearth_arena_init(&arena, 0);
-    struct hearth_pg_params params;
-    hearth_pg_params_init(&params, &arena);
-    if (!hearth_absent_set_param(&params, &arena, &roll->absent)) {
-        return HEARTH_FAIL_ARENA(err, &arena);
-    }
-
-    char sql[192];
-    (void)snprintf(sql, sizeof sql,
-                   "UPDATE hearth_data.roll_state SET generation = %" PRId64
-                   ", absent = $1 WHERE service_id = %" PRId32,
-                   roll->part, roll->service_id);
-
-    return hearth_pg_exec(&roll->builder->pg, sql, &params, NULL, NULL, NULL, err);
-}
-
 static enum hearth_status fill_in_transaction(const struct fill *fill, struct hearth_roll *roll,
                                               bool *ret_filled, struct hearth_err *err)
 {
@@ -255,7 +235,7 @@ static enum hearth_status fill_in_transaction(const struct fill *fill, struct he
     roll->absent = state.absent;
     roll->compacted_to_ns = state.compacted_to_ns;
     HEARTH_TRY(fill_blocks(fill, roll, err));
-    HEARTH_TRY(store_filled(roll, err));
+    HEARTH_TRY(hearth_roll_store_state(roll, 0, err)); /* built_to stays */
 
     return hearth_builder_commit(fill->builder, err);
 }
