@@ -44,7 +44,7 @@ struct hearth_pg_doubt {
 #define HEARTH_PG_REPEATED 8
 struct hearth_pg_repeated {
     struct hearth_hash128 text; /* its hash */
-    int64_t last_run;           /* n_repeated then; 0: there is none here */
+    int64_t last_run;           /* n_repeated then; 0: the entry is empty */
     uint32_t number;            /* its name, if it is prepared; 0: it is not */
 };
 

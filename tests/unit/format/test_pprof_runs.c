@@ -382,8 +382,7 @@ static void refuses_values_that_end_before_their_length_says(void **state)
     (void)memset(hearth_buf_reserve(&message, N_TYPES), 1, N_TYPES);
     message.n += N_TYPES;
     put_message(&bytes, 2, &message);
-    put_message(&bytes, 2,
-                &message); /* a single one would not leave the usual reader enough room */
+    put_message(&bytes, 2, &message); /* the usual reader has room for one of two */
     hearth_buf_append(&bytes, "\x32\x00\x32\x40", 4);
     (void)memset(hearth_buf_reserve(&bytes, 64), 'x', 64);
     bytes.n += 64;
