@@ -5,6 +5,7 @@ temporary directory: in HEARTH_TEST_ROOT of ./dev test, where bin/initdb copies 
 """
 
 import atexit
+import contextlib
 import ctypes
 import getpass
 import http.client
@@ -324,6 +325,21 @@ class Server(Questions):
     def sql(self, text):
         """Rows as lists of text."""
         return sql(self.database_url or self.postgres_url(), text)
+
+    @contextlib.contextmanager
+    def paused_database(self):
+        """The sessions of its database stand still until the end of the block."""
+        pids = [int(row[0]) for row in self.sql(
+            "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()")]
+        try:
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):  # the session of an earlier sql(), which has just ended
+                    os.kill(pid, signal.SIGSTOP)
+            yield
+        finally:
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
 
     def postmaster_pid(self):
         """Of the embedded PostgreSQL, from its own lock file."""

@@ -1,13 +1,10 @@
 """POST /ingest: what agents send, in every format that is read, and how each mistake is answered."""
 
-import contextlib
 import gzip
 import json
-import os
 import pathlib
 import re
 import shlex
-import signal
 import subprocess
 import tempfile
 import threading
@@ -596,20 +593,6 @@ class Ingest(unittest.TestCase):
 
     # ---- acknowledged means committed ----
 
-    @contextlib.contextmanager
-    def paused_database(self):
-        """Its connections stand still until the end of the block."""
-        rows = self.server.sql(
-            "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-        )
-        try:
-            for (pid,) in rows:
-                os.kill(int(pid), signal.SIGSTOP)
-            yield
-        finally:
-            for (pid,) in rows:
-                os.kill(int(pid), signal.SIGCONT)
-
     def test_an_upload_is_answered_when_it_is_committed_and_not_before(self):
         count = (
             "SELECT count(*) FROM %s JOIN hearth_data.service USING (service_id) WHERE name = '%s'"
@@ -619,7 +602,7 @@ class Ingest(unittest.TestCase):
         self.assertEqual(self.server.sql(count), [["1"]])
         answers = []
         threads = [threading.Thread(target=lambda: answers.append(self.post(b"a;b 2\n")[0])) for _ in range(4)]
-        with self.paused_database():
+        with self.server.paused_database():
             for thread in threads:
                 thread.start()
             time.sleep(1)

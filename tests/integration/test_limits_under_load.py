@@ -3,8 +3,6 @@
 import contextlib
 import http.client
 import json
-import os
-import signal
 import socket
 import threading
 import time
@@ -45,24 +43,6 @@ class UnderLoad(unittest.TestCase):
         cls.server.stop()
         cls.cluster.stop()
 
-    def backends(self):
-        rows = self.server.sql(
-            "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-        )
-        return [int(row[0]) for row in rows]
-
-    @contextlib.contextmanager
-    def paused_database(self):
-        pids = self.backends()
-        self.assertTrue(pids)
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            for pid in pids:
-                os.kill(pid, signal.SIGCONT)
-
     def queued(self):
         return prometheus.value(self.server.metrics(), "hearth_commit_queue_rows")
 
@@ -90,7 +70,7 @@ class UnderLoad(unittest.TestCase):
 
     def test_a_full_queue_is_unavailable_with_a_hint_and_ends_with_the_pause(self):
         before = self.total()
-        with self.paused_database():
+        with self.server.paused_database():
             threads, results = self.fill()
             with self.assertRaises(RpcError) as caught:
                 self.server.grpc_bytes(PUSH, push_request(one()))
@@ -115,7 +95,7 @@ class UnderLoad(unittest.TestCase):
 
     def test_a_push_whose_client_gave_up_is_stored_at_most_once(self):
         before = self.total()
-        with self.paused_database():
+        with self.server.paused_database():
             with self.assertRaises(RpcError) as caught:
                 self.server.grpc_bytes(PUSH, push_request(one(1)), timeout=0.5)
         # The server answers shortly before the deadline; on a slow machine gRPC's own timer is first.

@@ -390,11 +390,6 @@ class Stopping(unittest.TestCase):
         self.addCleanup(cluster.stop)
         server = Server(database_url=cluster.url())
         server.push(Profile(TYPES).add(["main"], [1, 1]).encode(), {"__name__": "process_cpu", "service_name": "s"})
-        backends = [int(row[0]) for row in server.sql(
-            "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-        )]
-        for pid in backends:
-            os.kill(pid, signal.SIGSTOP)
         answers = []
 
         def push():
@@ -402,13 +397,12 @@ class Stopping(unittest.TestCase):
             answers.append(server.push(Profile(TYPES).add(["main"], [1, 2]).encode(), labels))
 
         thread = threading.Thread(target=push)
-        thread.start()
-        eventually(lambda: prometheus.value(server.metrics(), "hearth_commit_queue_rows") == 1, what="a queued row")
-        server.process.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
-        self.assertIsNone(server.process.poll(), "it waits")
-        for pid in backends:
-            os.kill(pid, signal.SIGCONT)
+        with server.paused_database():
+            thread.start()
+            eventually(lambda: prometheus.value(server.metrics(), "hearth_commit_queue_rows") == 1, what="a queued row")
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(0.5)
+            self.assertIsNone(server.process.poll(), "it waits")
         self.assertEqual(server.process.wait(120), 0)
         thread.join()
         self.assertEqual([list(answer) for answer in answers], [["x-request-id"]])
