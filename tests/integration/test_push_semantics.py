@@ -1,6 +1,7 @@
 """What a push keeps, changes, counts and refuses."""
 
 import gzip
+import os
 import shutil
 import subprocess
 import unittest
@@ -9,7 +10,7 @@ import prometheus
 import wire
 from pprof import Decoded, Profile
 from questions import CPU, QUERIER
-from server import PROFILES, PUSH, Cluster, RpcError, Server, now_ms
+from server import PROFILES, PUSH, Cluster, RpcError, Server, eventually, now_ms
 
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
 T = now_ms() - 300_000
@@ -657,6 +658,35 @@ class Rates(PushTest):
         self.assertEqual(caught.exception.code, "resource_exhausted")
         self.assertIn("push rate limit", caught.exception.message)
         self.server.push(profile, labels, metadata=[("x-scope-orgid", "calm")])
+
+
+
+class Log(unittest.TestCase):
+    def test_the_log_of_postgresql_says_why_a_batch_was_sent_again(self):
+        server = Server("--builder=false")
+        self.addCleanup(server.stop)
+
+        def push(sample_id=""):
+            labels = {"__name__": "process_cpu", "service_name": "api"}
+            server.push(Profile(TYPES, time_ns=T * 10**6).add(["main"], [1, 10]).encode(), labels, sample_id)
+
+        def errors():
+            with open(os.path.join(server.directory, "data/postgres.log")) as log:
+                return [line for line in log if "ERROR" in line]
+
+        for _ in range(3):
+            push("the-id")
+        self.assertEqual(len(errors()), 1)
+        self.assertIn("hearthd sends this batch again: ids of pushes repeat", errors()[0])
+
+        # The builder makes the watermark.
+        self.assertEqual(server.terminate(), 0)
+        server.options = []
+        server.start()
+        eventually(lambda: server.sql("SELECT count(*) FROM hearth_data.roll_state") == [["1"]], what="a watermark")
+        server.sql("UPDATE hearth_data.roll_state SET watermark = %d" % (END * 10**6))
+        push()
+        self.assertIn("hearthd sends this batch again: profiles are late", errors()[1])
 
 
 if __name__ == "__main__":

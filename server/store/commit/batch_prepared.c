@@ -18,10 +18,16 @@
     " SELECT service_id, $2::int4, $3::int8 FROM unnest($1::int4[]) AS s (service_id)" \
     " RETURNING pg_advisory_xact_lock_shared(" HEARTH_LOCK_INGEST ")"
 
+/*
+ * A refusal is a cast that fails, because that needs no function in the database. The text is what
+ * PostgreSQL writes to its log.
+ */
+
 /* The snapshot is younger than the ingest lock. $2: the earliest profile of each service. */
-#define WATERMARKS_SQL                                                        \
-    "SELECT r.service_id, r.watermark, 1 / (s.earliest >= r.watermark)::int4" \
-    " FROM unnest($1::int4[], $2::int8[]) AS s (service_id, earliest)"        \
+#define WATERMARKS_SQL                                                                \
+    "SELECT r.service_id, r.watermark, (CASE WHEN s.earliest >= r.watermark THEN '1'" \
+    " ELSE 'hearthd sends this batch again: profiles are late' END)::int4"            \
+    " FROM unnest($1::int4[], $2::int8[]) AS s (service_id, earliest)"                \
     " JOIN hearth_data.roll_state AS r USING (service_id) ORDER BY r.service_id"
 
 /* An id of the last hour is left out, and then fewer are returned than there are. */
@@ -30,7 +36,8 @@
     " SELECT service_id, id_hash, $3::int8 FROM unnest($1::int4[], $2::uuid[])"             \
     " AS s (service_id, id_hash) ON CONFLICT (service_id, id_hash)"                         \
     " DO UPDATE SET at = excluded.at WHERE p.at < excluded.at - 3600000000000 RETURNING 1)" \
-    " SELECT 1 / (count(*) = cardinality($1))::int4 FROM new"
+    " SELECT (CASE WHEN count(*) = cardinality($1) THEN '1'"                                \
+    " ELSE 'hearthd sends this batch again: ids of pushes repeat' END)::int4 FROM new"
 
 /* ---- which batches ---- */
 
