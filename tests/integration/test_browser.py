@@ -135,6 +135,11 @@ class Page(PageTest):
         self.browser.find_text("tbody tr", "shop")
         self.assertEqual(self.browser.driver.find_elements("css selector", ".note"), [])
 
+    def test_an_address_without_a_page_says_so_and_shows_the_first_page(self):
+        self.open("/nowhere")
+        self.assertIn("There is no page /nowhere", self.browser.find(".note").text)
+        self.browser.find_text("tbody tr", "shop")
+
     def test_words_of_the_server_are_chinese_if_they_are_known_and_marked_as_english_otherwise(self):
         self.open("/help")
         self.choose("light", "zh")

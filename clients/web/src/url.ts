@@ -10,12 +10,14 @@ export type Params = Record<string, string>;
 interface Address {
   page: Page;
   params: Params;
+  unknownPath: string; // of an address that names no page, which the first page answers
 }
 
 export function parseAddress(path: string, search: string): Address {
   const name = path.replace(/^\//, "");
-  const page = PAGES.find((known) => known === name) ?? "explore";
-  return { page, params: Object.fromEntries(new URLSearchParams(search)) };
+  const page = PAGES.find((known) => known === name);
+  const unknownPath = page || name === "" ? "" : path;
+  return { page: page ?? "explore", params: Object.fromEntries(new URLSearchParams(search)), unknownPath };
 }
 
 // Parameters are sorted, so that one state has one address.

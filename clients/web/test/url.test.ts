@@ -12,7 +12,7 @@ test("every page with every parameter comes back from its address", () => {
   const params = { q: '{a="ü & b", c=~"x+|y"}', from: "now-1h", zoom: "1f.2e", with: "main\nf(a, b)" };
   for (const page of PAGES) {
     const at = new URL("http://host" + formatAddress(page, params));
-    assert.deepEqual(parseAddress(at.pathname, at.search), { page, params });
+    assert.deepEqual(parseAddress(at.pathname, at.search), { page, params, unknownPath: "" });
   }
 });
 
@@ -21,8 +21,11 @@ test("one state has one address: sorted, without empty parameters", () => {
   assert.equal(formatAddress("diff", {}), "/diff");
 });
 
-test("an unknown path is the first page", () => {
-  assert.equal(parseAddress("/nowhere", "").page, "explore");
+test("an unknown path is the first page, which names the path", () => {
+  const { page, unknownPath } = parseAddress("/nowhere", "");
+  assert.equal(page, "explore");
+  assert.equal(unknownPath, "/nowhere");
+  assert.equal(parseAddress("/", "").unknownPath, "");
 });
 
 test("times are relative to now or milliseconds, and anything else is refused", () => {

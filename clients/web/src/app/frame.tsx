@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { needsLogin, refreshes } from "../api/connect";
 import { shownNotes } from "../api/use-answer";
 import { toLocal } from "../time";
-import { change, go, PAGES, param, PARENTS, question, shownPage } from "../url";
+import { address, change, go, PAGES, param, PARENTS, question, shownPage } from "../url";
 import { Login } from "../pages/login";
 import { Notes } from "../pages/notice";
 import { askingTexts } from "./asking-texts";
@@ -184,6 +184,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
   }, []);
 
   const hasQuestion = !needsLogin.value && hasQueryBar();
+  const { unknownPath } = address.value;
   const commands = (
     <button type="button" aria-keyshortcuts="Control+K" onClick={() => setIsCommanding(true)}>
       {texts.value.commands.title} <kbd class="muted">Ctrl K</kbd>
@@ -219,7 +220,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
       )}
       {isCommanding && !needsLogin.value && <CommandBox onClose={() => setIsCommanding(false)} />}
       <main tabIndex={-1}>
-        <Notes notes={shownNotes()} />
+        <Notes notes={[unknownPath && texts.value.unknownPath(unknownPath), ...shownNotes()]} />
         {needsLogin.value ? <Login /> : children}
       </main>
     </>

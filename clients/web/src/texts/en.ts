@@ -56,6 +56,7 @@ export const en = {
     unauthenticated: "Please log in",
   } as Record<string, string>,
   requestId: "Request id",
+  unknownPath: (path: string) => `There is no page ${path}: the first page is shown`,
   cut: "Cut",
   search: "Search (regular expression)",
   filter: "Filter",

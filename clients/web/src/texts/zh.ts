@@ -54,6 +54,7 @@ export const zh: Texts = {
     unauthenticated: "请先登录",
   },
   requestId: "请求 ID",
+  unknownPath: (path) => `没有页面 ${path}，显示首页`,
   cut: "已截断",
   search: "搜索（正则表达式）",
   filter: "筛选",
