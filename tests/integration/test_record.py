@@ -1,12 +1,12 @@
 """hearth record: a profiler that is installed runs, and what it recorded is uploaded."""
 
-import glob
+import os
 import shutil
 import subprocess
 import sys
 import unittest
 
-from server import HEARTH, Server, server_environment
+from server import HEARTH, Server, server_environment, temporary_directory
 
 BUSY = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
 
@@ -21,10 +21,11 @@ class Record(unittest.TestCase):
         cls.server.stop()
 
     def record(self, *arguments, code=0):
+        folder = temporary_directory()
         done = subprocess.run([HEARTH, "record", "--url", "http://127.0.0.1:%d" % self.server.port, *arguments],
-                              capture_output=True, text=True, timeout=120, env=server_environment({}))
+                              capture_output=True, text=True, timeout=120, env=server_environment({"TMPDIR": folder}))
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        self.assertEqual(glob.glob("/tmp/hearth-record-*"), [])
+        self.assertEqual(os.listdir(folder), [])
         return done.stdout + done.stderr
 
     @unittest.skipUnless(shutil.which("perf"), "perf is not installed")
@@ -55,6 +56,9 @@ class Record(unittest.TestCase):
         self.assertIn("--for must be", self.record("--for", "1ms", "--pid", "1", code=2))
         self.assertIn("use --pid", self.record("--with", "asprof", "--", "java", code=2))
         self.assertIn("leave --for out", self.record("--for", "2s", "--", "true", code=2))
+        self.assertIn('there is no program "no-such-program" in PATH', self.record("--", "no-such-program", code=2))
+        self.assertIn('"/no/program" is not a program that can be run', self.record("--", "/no/program", code=2))
+        self.assertIn('"/tmp" is not a program that can be run', self.record("--", "/tmp", code=2))
 
     def test_a_profiler_that_is_not_installed_is_named(self):
         if shutil.which("py-spy"):

@@ -25,12 +25,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MAX_WORDS        64
-#define DEFAULT_NS       (10 * HEARTH_NS_PER_SEC)
-#define LONGEST_NS       HEARTH_NS_PER_DAY
-#define STEP_US          200000
-#define NOT_FOUND_CODE   127 /* of a program that is not there, as in shells */
-#define MAX_TARGET_BYTES 4096
+#define MAX_WORDS           64
+#define DEFAULT_NS          (10 * HEARTH_NS_PER_SEC)
+#define LONGEST_NS          HEARTH_NS_PER_DAY
+#define STEP_US             200000
+#define NOT_FOUND_CODE      127 /* of a program that is not there, as in shells */
+#define MAX_TARGET_BYTES    4096
+#define MAX_DIRECTORY_BYTES 1024
 
 enum profiler {
     PROFILER_PERF,
@@ -54,9 +55,9 @@ struct recording {
     enum profiler profiler;
     int64_t ns;       /* 0: until the program ends */
     char seconds[24]; /* the same, as a word */
-    char directory[64];
-    char file[144]; /* of the profiler */
-    char text[128]; /* to be uploaded: of perf, what perf script printed; else the same */
+    char directory[MAX_DIRECTORY_BYTES];
+    char file[MAX_DIRECTORY_BYTES + 80]; /* of the profiler */
+    char text[MAX_DIRECTORY_BYTES + 64]; /* to be uploaded: what perf script printed; else file */
     const char *words[MAX_WORDS];
     size_t n_words;
     bool is_too_long; /* more words than there is room for */
@@ -231,6 +232,48 @@ static enum hearth_status check_pid(struct cli *cli)
     return HEARTH_OK;
 }
 
+static bool can_execute(const char *path)
+{
+    struct stat file;
+
+    return stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Whether one of the folders of PATH has the program. */
+static bool is_in_path(struct cli *cli, const char *program)
+{
+    const char *folder = getenv("PATH");
+    folder = folder == NULL ? "/bin:/usr/bin" : folder; /* as execvp does */
+
+    while (folder != NULL) {
+        size_t n = strcspn(folder, ":");
+        const char *path = hearth_arena_printf(&cli->arena, "%.*s/%s", n == 0 ? 1 : (int)n,
+                                               n == 0 ? "." : folder, program);
+        if (path != NULL && can_execute(path)) {
+            return true;
+        }
+        folder = folder[n] == ':' ? folder + n + 1 : NULL;
+    }
+
+    return false;
+}
+
+/* A profiler would say it in its own way, after others of its warnings. */
+static enum hearth_status check_program(struct cli *cli)
+{
+    const char *program = cli->program[0];
+    bool has_folder = strchr(program, '/') != NULL;
+
+    if (has_folder ? !can_execute(program) : !is_in_path(cli, program)) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           has_folder ? "\"%.200s\" is not a program that can be run"
+                                      : "there is no program \"%.200s\" in PATH",
+                           program);
+    }
+
+    return HEARTH_OK;
+}
+
 /* What the options ask for, and what no profiler can do. */
 static enum hearth_status prepare_recording(struct recording *r)
 {
@@ -256,7 +299,7 @@ static enum hearth_status prepare_recording(struct recording *r)
                            "perf records a program until it ends: leave --for out");
     }
 
-    return HEARTH_OK;
+    return cli->program == NULL ? HEARTH_OK : check_program(cli);
 }
 
 /* ---- running ---- */
@@ -351,9 +394,7 @@ static enum hearth_status run_profiler(struct recording *r)
         return HEARTH_OK;
     }
     if (code == NOT_FOUND_CODE) {
-        return HEARTH_FAIL(&cli->err, HEARTH_FAILED_PRECONDITION,
-                           "%s is not installed, or the program is "
-                           "not there; %s",
+        return HEARTH_FAIL(&cli->err, HEARTH_FAILED_PRECONDITION, "%s is not installed; %s",
                            g_profilers[r->profiler].program, g_profilers[r->profiler].hint);
     }
 
@@ -373,8 +414,8 @@ static enum hearth_status print_perf_script(struct recording *r)
     return code == 0 && has_bytes(r->text)
                ? HEARTH_OK
                : HEARTH_FAIL(&r->cli->err, HEARTH_FAILED_PRECONDITION,
-                             "perf recorded no samples (perf script ended with code %d): was the "
-                             "program found, and did it run long enough?",
+                             "perf recorded no samples (perf script ended with code %d): did the "
+                             "program run long enough?",
                              code);
 }
 
@@ -431,9 +472,17 @@ static void remove_files(const struct recording *r)
 
 static enum hearth_status make_files(struct recording *r)
 {
-    (void)snprintf(r->directory, sizeof r->directory, "/tmp/hearth-record-XXXXXX");
+    const char *parent = getenv("TMPDIR");
+    parent = parent == NULL || parent[0] == '\0' ? "/tmp" : parent;
+    int n = snprintf(r->directory, sizeof r->directory, "%s/hearth-record-XXXXXX", parent);
+    if (n >= (int)sizeof r->directory) {
+        return HEARTH_FAIL(&r->cli->err, HEARTH_INVALID_ARGUMENT, "TMPDIR is longer than %d bytes",
+                           MAX_DIRECTORY_BYTES - 22);
+    }
+
     if (mkdtemp(r->directory) == NULL) {
-        return HEARTH_FAIL(&r->cli->err, HEARTH_UNAVAILABLE, "cannot make a directory in /tmp: %s",
+        return HEARTH_FAIL(&r->cli->err, HEARTH_UNAVAILABLE,
+                           "cannot make a directory in %s (TMPDIR): %s", parent,
                            strerrordesc_np(errno));
     }
 
