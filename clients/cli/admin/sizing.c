@@ -93,15 +93,38 @@ static double block_bytes(const struct fleet *f, double n)
     return g_BLOCK_BYTES + stacks * (g_BLOCK_STACK_BYTES + g_BLOCK_DIGIT_BYTES * digits);
 }
 
-/* Bytes a day of all blocks of one length, of each process and of each service. */
-static double roll_bytes_per_day(const struct fleet *f, double length)
+/* All blocks of one length, of each process and of each service. */
+struct tier {
+    double series_bytes, whole_bytes; /* a day */
+    double kept_s;
+    bool lacks_series, lacks_whole; /* they would sum few profiles, so they are left out */
+    double late_s; /* for so long they are stored nevertheless, when the profiles are dropped */
+};
+
+static struct tier compute_tier(const double *in, const struct fleet *f, double length,
+                                double retain)
 {
     double n = fmax(1, length / f->interval); /* profiles of a process in a block */
     double blocks = DAY / fmax(length, f->interval);
     double whole_n = fmax(1, f->pods * length / f->interval);
     double whole_blocks = DAY / fmax(length, f->interval / f->pods);
-    return f->processes * blocks * block_bytes(f, n) +
-           f->services * whole_blocks * block_bytes(f, whole_n);
+
+    double raw = in[SIZING_RETAIN_RAW];
+    bool is_short = length < HOUR;
+    bool may_lack = is_short ? retain <= raw : raw >= g_MIN_RAW_DAYS * DAY;
+    double min_n = is_short ? g_MIN_PROFILES : g_MIN_PROFILES_1H;
+    double min_whole_n = is_short ? g_MIN_WHOLE_FACTOR * min_n : min_n;
+
+    struct tier ret = {
+        .series_bytes = f->processes * blocks * block_bytes(f, n),
+        .whole_bytes = f->services * whole_blocks * block_bytes(f, whole_n),
+        .kept_s = retain + g_LEAF_DAYS * DAY,
+        .lacks_series = may_lack && n < min_n,
+    };
+    ret.lacks_whole = ret.lacks_series && whole_n < min_whole_n;
+    ret.late_s = retain > raw ? ret.kept_s - raw : 0;
+
+    return ret;
 }
 
 static void set_disk(struct sizing *ret, enum sizing_disk what, double kept_s, double bytes_per_day)
@@ -109,6 +132,20 @@ static void set_disk(struct sizing *ret, enum sizing_disk what, double kept_s, d
     ret->disk[what].kept_s = kept_s;
     ret->disk[what].bytes = bytes_per_day * kept_s / DAY;
     ret->disk_bytes += ret->disk[what].bytes;
+}
+
+static void add_tier(struct sizing *ret, enum sizing_disk what, const struct tier *tier)
+{
+    double series_s = tier->lacks_series ? tier->late_s : tier->kept_s;
+    double whole_s = tier->lacks_whole ? tier->late_s : tier->kept_s;
+
+    ret->disk[what].kept_s = tier->kept_s;
+    ret->disk[what].bytes = (tier->series_bytes * series_s + tier->whole_bytes * whole_s) / DAY;
+    ret->disk_bytes += ret->disk[what].bytes;
+
+    /* The last day of blocks. */
+    ret->cache_bytes +=
+        (tier->lacks_series ? 0 : tier->series_bytes) + (tier->lacks_whole ? 0 : tier->whole_bytes);
 }
 
 static void compute_disk(const double *in, const struct fleet *f, struct sizing *ret)
@@ -124,10 +161,12 @@ static void compute_disk(const double *in, const struct fleet *f, struct sizing 
     /* A day's rows stay until all its hours are compacted, so for a while there are both. */
     set_disk(ret, SIZING_DISK_SEGMENT, compacts ? kept - in[SIZING_COMPACT_AFTER] : 0,
              per_day * g_SEGMENT_SAMPLE_BYTES * f->samples);
-    set_disk(ret, SIZING_DISK_10M, in[SIZING_RETAIN_10M] + leaf,
-             roll_bytes_per_day(f, 10 * MINUTE));
-    set_disk(ret, SIZING_DISK_1H, in[SIZING_RETAIN_1H] + leaf, roll_bytes_per_day(f, HOUR));
-    set_disk(ret, SIZING_DISK_1D, in[SIZING_RETAIN_1D] + leaf, roll_bytes_per_day(f, DAY));
+    const struct tier short_tier = compute_tier(in, f, 10 * MINUTE, in[SIZING_RETAIN_10M]);
+    const struct tier hours = compute_tier(in, f, HOUR, in[SIZING_RETAIN_1H]);
+    const struct tier days = compute_tier(in, f, DAY, in[SIZING_RETAIN_1D]);
+    add_tier(ret, SIZING_DISK_10M, &short_tier);
+    add_tier(ret, SIZING_DISK_1H, &hours);
+    add_tier(ret, SIZING_DISK_1D, &days);
     set_disk(ret, SIZING_DISK_TOTALS, in[SIZING_RETAIN_1H] + leaf, per_day * g_TOTALS_BYTES);
     double longest = fmax(fmax(in[SIZING_RETAIN_RAW], in[SIZING_RETAIN_10M]),
                           fmax(in[SIZING_RETAIN_1H], in[SIZING_RETAIN_1D]));
@@ -177,7 +216,5 @@ void sizing_compute(const double inputs[SIZING_N_INPUTS], struct sizing *ret)
         g_SERVER_BYTES + g_BUFFER_BYTES +
         fmin(f.services * f.stacks * g_STACK_MEMORY_BYTES, g_STACK_MEMORY_LIMIT_BYTES) +
         f.processes * g_SERIES_MEMORY_BYTES;
-    ret->cache_bytes = ret->profiles_per_s * HOUR * (g_ROW_BYTES + g_ROW_SAMPLE_BYTES * f.samples) +
-                       roll_bytes_per_day(&f, 10 * MINUTE) + roll_bytes_per_day(&f, HOUR) +
-                       roll_bytes_per_day(&f, DAY);
+    ret->cache_bytes += ret->profiles_per_s * HOUR * (g_ROW_BYTES + g_ROW_SAMPLE_BYTES * f.samples);
 }

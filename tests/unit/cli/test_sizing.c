@@ -89,6 +89,29 @@ static void blocks_are_as_large_as_measured(void **state)
     near(s.disk[SIZING_DISK_1D].bytes / days_1d, 10 * 22000.0 + 34000, 0.1);
 }
 
+static void blocks_of_few_profiles_take_no_disk_while_the_profiles_exist(void **state)
+{
+    double in[SIZING_N_INPUTS];
+    struct sizing few, all, alone;
+    (void)state;
+    ten_pods(in);
+    in[SIZING_INTERVAL] = 600; /* 1, 6 and 144 profiles in a block; 10 and 60 of the service */
+    sizing_compute(in, &few);
+    assert_true(few.disk[SIZING_DISK_10M].bytes <= 0);
+    in[SIZING_RETAIN_RAW] = DAY; /* shorter than that of any block, and than two days */
+    sizing_compute(in, &all);
+    assert_true(all.disk[SIZING_DISK_10M].bytes > 0);
+
+    /* Ten services of one pod have the hours of the ten pods twice. */
+    in[SIZING_SERVICES] = 10;
+    sizing_compute(in, &alone);
+    double of_pods = alone.disk[SIZING_DISK_1H].bytes / 2 / 32;
+
+    /* Those of the pods are stored for 25 days of 32, and those of the service all the time. */
+    near(all.disk[SIZING_DISK_1H].bytes - few.disk[SIZING_DISK_1H].bytes, 7 * of_pods, 1e-9);
+    near(few.disk[SIZING_DISK_1D].bytes, all.disk[SIZING_DISK_1D].bytes, 1e-9);
+}
+
 static void compaction_saves_disk_and_keeps_both_forms_for_a_while(void **state)
 {
     double in[SIZING_N_INPUTS];
@@ -213,6 +236,7 @@ int main(void)
         cmocka_unit_test(rates_follow_from_processes_and_interval),
         cmocka_unit_test(a_profile_costs_what_the_bench_measured),
         cmocka_unit_test(blocks_are_as_large_as_measured),
+        cmocka_unit_test(blocks_of_few_profiles_take_no_disk_while_the_profiles_exist),
         cmocka_unit_test(compaction_saves_disk_and_keeps_both_forms_for_a_while),
         cmocka_unit_test(everything_grows_with_the_fleet_and_with_retention),
         cmocka_unit_test(memory_is_bounded_by_the_limits_of_the_dictionaries),
