@@ -45,16 +45,16 @@ enum hearth_method_flags {
     HEARTH_METHOD_SPANS = 1u << 8,
     /* Without HEARTH_METHOD_TENANT: the right in some tenant is enough; the handler finds out in
      * which. Otherwise a method without a tenant needs the right in all tenants. */
-    HEARTH_METHOD_SOME_TENANT = 1u << 10,
+    HEARTH_METHOD_SOME_TENANT = 1u << 9,
     /* Each call is written to the audit log. */
-    HEARTH_METHOD_AUDIT = 1u << 11,
+    HEARTH_METHOD_AUDIT = 1u << 10,
     /* The request has secrets: the audit log gets what the handler says (hearth_rpc_set_object),
      * not the request. */
-    HEARTH_METHOD_SECRET = 1u << 12,
+    HEARTH_METHOD_SECRET = 1u << 11,
     /* The handler reads the body itself (hearth_body_wire); `request` is NULL. */
-    HEARTH_METHOD_WIRE = 1u << 9,
+    HEARTH_METHOD_WIRE = 1u << 12,
     /* Reads several tenants, "a|b", and merges their data. Only methods that read. */
-    HEARTH_METHOD_MANY_TENANTS = 1u << 10,
+    HEARTH_METHOD_MANY_TENANTS = 1u << 13,
 };
 
 /* Fills the initialised answer of a request; the status ends it (unary.h). */

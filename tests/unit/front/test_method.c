@@ -1,5 +1,6 @@
 /* test_method.c -- how RPCs are found by their paths, and services by their names. */
 #include "rpc/method.h"
+#include "tables.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,6 +75,27 @@ static void the_whole_server_and_listed_services_are_known(void **state)
     assert_false(hearth_service_is_known(&TABLE, HEARTH_STR("EventService")));
 }
 
+/* Else SOME_TENANT and MANY_TENANTS would be one: calls about tokens were listed as queries. */
+static void methods_that_merge_tenants_are_others_than_those_that_need_none(void **state)
+{
+    (void)state;
+    size_t n_some = 0, n_many = 0;
+
+    for (size_t i = 0; i < hearth_method_table.n; i++) {
+        const struct hearth_method *method = &hearth_method_table.methods[i];
+        bool has_tenant = (method->flags & HEARTH_METHOD_TENANT) != 0;
+        bool some = (method->flags & HEARTH_METHOD_SOME_TENANT) != 0;
+        bool many = (method->flags & HEARTH_METHOD_MANY_TENANTS) != 0;
+        if ((some && has_tenant) || (many && !has_tenant)) {
+            fail_msg("%s: flags %x", method->path, method->flags);
+        }
+        n_some += some;
+        n_many += many;
+    }
+
+    assert_true(n_some > 0 && n_many > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -82,6 +104,7 @@ int main(void)
         cmocka_unit_test(pushes_are_found_below_the_path_of_deepflow),
         cmocka_unit_test(services_are_listed_once_in_order),
         cmocka_unit_test(the_whole_server_and_listed_services_are_known),
+        cmocka_unit_test(methods_that_merge_tenants_are_others_than_those_that_need_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
