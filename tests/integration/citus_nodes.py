@@ -61,8 +61,8 @@ class Node(Cluster):
         options = [part for name, value in settings.items() for part in ("-c", "%s=%s" % (name, value))]
         with open(os.path.join(self.directory, "log"), "ab") as log:
             self.process = subprocess.Popen(
-                [self.program("postgres"), "-D", self.data, *options],
-                stdout=log, stderr=log, cwd="/", start_new_session=True, env={**os.environ, "HOME": self.directory}, **self.as_user,
+                [*self.as_user, self.program("postgres"), "-D", self.data, *options],
+                stdout=log, stderr=log, cwd="/", start_new_session=True, env={**os.environ, "HOME": self.directory},
             )
         eventually(self._answers, 60, what="PostgreSQL with Citus")
 

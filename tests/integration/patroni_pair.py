@@ -9,7 +9,7 @@ import socket
 import subprocess
 import urllib.request
 
-from server import Cluster, eventually, sql, temporary_directory
+from server import Cluster, as_user, eventually, sql, temporary_directory
 
 # Seconds. Patroni promotes once the key of a dead primary has expired, which takes at most TTL.
 TTL, LOOP_WAIT, RETRY_TIMEOUT = 20, 2, 5
@@ -63,7 +63,7 @@ class Node:
     def __init__(self, name, etcd, dcs):
         self.directory = temporary_directory()
         self.data = os.path.join(self.directory, "pg")
-        self.as_user = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
+        self.as_user = as_user("postgres") if os.geteuid() == 0 else []
         if self.as_user:
             shutil.chown(self.directory, "postgres", "postgres")
         self.port, self.rest = free_ports(2)
@@ -99,7 +99,7 @@ class Node:
 
     def start(self):
         with open(os.path.join(self.directory, "log"), "ab") as log:
-            self.process = subprocess.Popen(["patroni", self.config], stdout=log, stderr=log, cwd="/", **self.as_user)
+            self.process = subprocess.Popen([*self.as_user, "patroni", self.config], stdout=log, stderr=log, cwd="/")
 
     def url(self):
         return "host=127.0.0.1 port=%d user=hearth dbname=postgres" % self.port

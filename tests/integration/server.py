@@ -28,8 +28,8 @@ import prometheus
 import wire
 from questions import QUERIER, Questions
 
-# gRPC reads this when the first channel is made. With fork support, a fork waits until gRPC's threads are idle, which may never
-# happen; children of tests are forked where they change their user, and use no gRPC.
+# gRPC reads this when the first channel is made. Its handlers around a fork wait until its threads are idle, which may
+# never happen. Python forks only where preexec_fn, user= and the like are given, so no test gives them: see as_user().
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 # What nohup ignores, children ignore too, and hearthd and hearth then heed no hangup.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -393,6 +393,11 @@ class Session:
         self.process.stdout.close()
 
 
+def as_user(user):
+    """What a command begins with that a test of root runs as another user."""
+    return ["setpriv", "--reuid", user, "--regid", str(pwd.getpwnam(user).pw_gid), "--clear-groups"]
+
+
 class Cluster:
     """A private PostgreSQL without hearthd around it.
 
@@ -405,7 +410,7 @@ class Cluster:
         self.env = env or {}
         self.data = os.path.join(self.directory, "pg")
         self.process = None
-        self.as_user = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
+        self.as_user = as_user("postgres") if os.geteuid() == 0 else []
         self.user = "postgres" if self.as_user else getpass.getuser()
         for path in (self.directory, self.data):
             os.makedirs(path, exist_ok=True)
@@ -428,19 +433,17 @@ class Cluster:
         return str(found[-1])
 
     def _run(self, program, *arguments):
-        done = subprocess.run(
-            [program, *arguments], capture_output=True, text=True, cwd="/", **self.as_user
-        )
+        done = subprocess.run([*self.as_user, program, *arguments], capture_output=True, text=True, cwd="/")
         assert done.returncode == 0, done.stdout + done.stderr
 
     def start(self):
         with open(os.path.join(self.directory, "log"), "ab") as log:
             self.process = subprocess.Popen(
                 [
-                    self.program("postgres"), "-D", self.data, "-c", "listen_addresses=",
+                    *self.as_user, self.program("postgres"), "-D", self.data, "-c", "listen_addresses=",
                     "-c", "unix_socket_directories=" + self.directory, "-c", "shared_buffers=64MB",
                 ],
-                stdout=log, stderr=log, cwd="/", start_new_session=True, env={**os.environ, **self.env}, **self.as_user,
+                stdout=log, stderr=log, cwd="/", start_new_session=True, env={**os.environ, **self.env},
             )
         eventually(self._answers, 60, what="PostgreSQL")
 

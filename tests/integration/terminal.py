@@ -103,8 +103,7 @@ class Terminal:
         self.resize_only(columns, rows)
         self.modes_before = termios.tcgetattr(theirs)
         self.process = subprocess.Popen(
-            command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=env, start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            ["setsid", "--ctty", *command], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=env
         )
         self.theirs = theirs  # kept, to look at its modes after the end
 

@@ -9,7 +9,6 @@ import contextlib
 import os
 import pathlib
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -310,13 +309,13 @@ class Bare(Server):
         super().__init__(directory=os.path.dirname(log), wait=False, env=environment)
 
     def start(self, wait=True):
-        limit = lambda: resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2)  # noqa: E731
         self.log_from = 0
         self.log_path = os.path.join(self.directory, "log")
         with open(self.log_path, "ab") as log:
+            limits = ["prlimit", "--core=unlimited"] if self.core else []
             self.process = subprocess.Popen(
-                [HEARTHD, "--listen", "127.0.0.1:0"] + self.arguments, stderr=log, stdout=log, cwd=self.cwd,
-                env=server_environment(self.env), preexec_fn=limit if self.core else None,
+                [*limits, HEARTHD, "--listen", "127.0.0.1:0", *self.arguments],
+                stderr=log, stdout=log, cwd=self.cwd, env=server_environment(self.env),
             )
         self.port = self._listening_port()
         self.channel = grpc.insecure_channel("127.0.0.1:%d" % self.port)

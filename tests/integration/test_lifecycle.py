@@ -1,6 +1,5 @@
 """How hearthd starts and ends: one for each data directory, what is left of one that was killed, and signals."""
 
-import fcntl
 import os
 import pathlib
 import pty
@@ -8,7 +7,6 @@ import re
 import signal
 import socket
 import subprocess
-import termios
 import threading
 import unittest
 
@@ -115,9 +113,8 @@ class Terminal:
         self.master, terminal = pty.openpty()
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
-                [*before, HEARTHD, "--listen", "127.0.0.1:0", "--data-dir", self.data],
-                stdin=terminal, stdout=log, stderr=log, env=server_environment(), start_new_session=True,
-                preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+                ["setsid", "--ctty", *before, HEARTHD, "--listen", "127.0.0.1:0", "--data-dir", self.data],
+                stdin=terminal, stdout=log, stderr=log, env=server_environment(),
             )
         os.close(terminal)
         eventually(lambda: "database is ready" in self.log(), what="readiness")

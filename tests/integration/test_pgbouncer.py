@@ -52,7 +52,7 @@ class Pooler:
         program = shutil.which("pgbouncer", path=os.environ.get("PATH", "") + ":/usr/sbin")
         assert program, "pgbouncer is not installed"
         self.process = subprocess.Popen(
-            [program, "-q", self.config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", **self.as_user
+            [*self.as_user, program, "-q", self.config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/"
         )
         eventually(lambda: os.path.exists(self.directory + "/pool/.s.PGSQL.6432"), 20)
 

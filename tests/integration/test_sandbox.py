@@ -13,7 +13,7 @@ import unittest
 import prometheus
 from pprof import Profile
 from questions import CPU
-from server import HEARTHD, Server, eventually, now_ms, server_environment, temporary_directory
+from server import HEARTHD, Server, as_user, eventually, now_ms, server_environment, temporary_directory
 
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
 IS_ROOT = os.geteuid() == 0
@@ -283,12 +283,10 @@ class User(unittest.TestCase):
     def test_another_user_than_root_stays_itself(self):
         directory = temporary_directory()
         shutil.chown(directory, "nobody")
-        command = [HEARTHD, "--listen", "127.0.0.1:0", "--data-dir", os.path.join(directory, "data")]
+        command = [*as_user("nobody"), HEARTHD, "--listen", "127.0.0.1:0", "--data-dir", os.path.join(directory, "data")]
         log = open(os.path.join(directory, "log"), "w+")
         self.addCleanup(log.close)
-        process = subprocess.Popen(
-            command, stderr=log, env=server_environment(), cwd="/", user="nobody", extra_groups=[]
-        )
+        process = subprocess.Popen(command, stderr=log, env=server_environment(), cwd="/")
         self.addCleanup(process.wait)
         self.addCleanup(process.terminate)
         eventually(lambda: "database is ready" in pathlib.Path(log.name).read_text(), what="a ready database")
@@ -296,8 +294,7 @@ class User(unittest.TestCase):
         found = status(process.pid)
         self.assertEqual((found["Seccomp"], int(found["CapPrm"], 16)), ("2", 0))
         refused = subprocess.run(
-            command + ["--user", "postgres"], capture_output=True, text=True, env=server_environment(), cwd="/", user="nobody",
-            extra_groups=[],
+            command + ["--user", "postgres"], capture_output=True, text=True, env=server_environment(), cwd="/"
         )
         self.assertEqual(refused.returncode, 2)
         self.assertIn("only root can become user", refused.stderr)

@@ -163,8 +163,8 @@ class PgBouncer(unittest.TestCase):
             shutil.chown(directory, "postgres", "postgres")
         with open(os.path.join(directory, "log"), "ab") as log:
             self.bouncer = subprocess.Popen(
-                [shutil.which("pgbouncer"), os.path.join(directory, "bouncer.ini")], stdout=log, stderr=log, cwd="/",
-                **self.cluster.as_user,
+                [*self.cluster.as_user, shutil.which("pgbouncer"), os.path.join(directory, "bouncer.ini")],
+                stdout=log, stderr=log, cwd="/",
             )
         self.addCleanup(self.bouncer.wait)
         self.addCleanup(self.bouncer.terminate)
