@@ -1,12 +1,13 @@
 #!/bin/sh
 # initdb.sh -- the initdb of a test run: runs the real one once for each list of options, and copies from then on.
 #
-# If HEARTH_TEST_ROOT/bin/hearthd is there, it migrates the databases of the template, template1 among them: a database that
-# is created from it has the schema already, and a test does not wait a second for it. Tests of the migrations themselves
-# create theirs from template0.
+# If HEARTH_TEST_ROOT/bin/hearthd is there, it is started once on the databases of the template that tests use. They, and
+# those that are created from template1, have the schema and the leaves of today already, and no test spends a second on
+# these. Tests of the migrations themselves create theirs from template0.
 #
 # Its local.conf asks for little memory: hearthd gives its PostgreSQL an eighth of the machine, and a postmaster spends a
 # tenth of a second on setting up three gigabytes. test_doctor.py looks at a cluster that the real initdb made.
+# Shared memory is in files of the cluster, which are removed with it, also if its processes were killed.
 #
 # `./dev test` puts it into HEARTH_TEST_ROOT/bin, beside a link to postgres; hearthd gets that directory as --postgres-bin.
 # Whoever comes first makes the cluster as asked, and a copy of it beside the template's place; one rename puts it there,
@@ -31,19 +32,25 @@ if [ -d "$template" ]; then
     exit
 fi
 
-# Runs a server over the new cluster, with its socket in $1, while hearthd migrates.
-migrate() {
+# Runs PostgreSQL over the new cluster, with its socket in $1, while hearthd makes what each database lacks.
+fill() {
     user=$(printf '%s' "$options" | sed -En 's/.*(-U |--username=)([^ ]+).*/\2/p')
     "$root/bin/postgres" -D "$data" -c unix_socket_directories="$1" -c listen_addresses= -c fsync=off >"$1/log" 2>&1 &
     server=$!
-    for database in template1 postgres; do
+    for database in $databases; do
         url="host=$1 dbname=$database user=${user:-$(id -un)}"
+        env -i "$root/bin/hearthd" --listen 127.0.0.1:0 --builder=false --database-url "$url" >"$1/$database" 2>&1 &
+        hearthd=$!
         tries=0
-        until env -i "$root/bin/hearthd" migrate --database-url "$url" >>"$1/log" 2>&1; do
+        until grep -q 'msg="database is ready"' "$1/$database"; do
             tries=$((tries + 1))
-            [ "$tries" -lt 100 ] || { cat "$1/log" >&2; exit 1; }
+            [ "$tries" -lt 1200 ] || { cat "$1/log" "$1/$database" >&2; exit 1; }
             sleep 0.1
         done
+        kill "$hearthd"
+        wait "$hearthd"
+        # The first server of a test is the first writer of its database.
+        "$(dirname "$real")/psql" -qX "$url" -c 'TRUNCATE hearth_data.writer RESTART IDENTITY'
     done
     kill -INT "$server"
     wait "$server"
@@ -51,9 +58,15 @@ migrate() {
 
 "$real" "$@"
 echo "shared_buffers = 256MB" >"$data/local.conf"
+echo "dynamic_shared_memory_type = mmap" >>"$data/postgresql.conf"
+case $options in
+*--data-checksums*) databases=postgres ;; # hearthd's own: nobody creates another one there
+*" -U postgres "*) databases=template1 ;; # tests/lib/pg_cluster.h
+*) databases="template1 postgres" ;;
+esac
 work=$(mktemp -d "$root/templates/XXXXXX") # the path of a socket has at most 107 bytes
 if [ -e "$root/bin/hearthd" ]; then
-    migrate "$work"
+    fill "$work"
 fi
 cp -a --reflink=auto "$data" "$work/data"
 mv -T "$work/data" "$template" 2>/dev/null || true # another was faster
