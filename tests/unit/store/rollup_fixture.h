@@ -233,13 +233,15 @@ static inline bool rollup_wait(const char *url, int64_t min_ns)
                    " r USING (service_id) WHERE l.ts < r.built_to)",
                    min_ns);
     int64_t until_ns = hearth_clock_mono_ns() + STORE_PATIENCE_NS;
-    while (pg_cluster_int(url, sql) != 0) {
-        if (hearth_clock_mono_ns() > until_ns) {
-            return false;
-        }
+    PGconn *conn = pg_cluster_connect(url); /* a new one for each look costs milliseconds */
+    char left[64] = "";
+    pg_cluster_ask(conn, sql, left, sizeof left);
+    while (strcmp(left, "0") != 0 && hearth_clock_mono_ns() <= until_ns) {
         (void)usleep(10000);
+        pg_cluster_ask(conn, sql, left, sizeof left);
     }
-    return true;
+    PQfinish(conn);
+    return strcmp(left, "0") == 0;
 }
 
 #endif
