@@ -1,5 +1,6 @@
 """Memory that many share: what does not fit is refused with the option's name, and afterwards all is as before."""
 
+import functools
 import gzip
 import json
 import socket
@@ -17,6 +18,7 @@ MERGE = QUERIER + "SelectMergeStacktraces"
 STACKS = 30_000
 
 
+@functools.lru_cache(None)  # a large one takes a second
 def profile(n_stacks):
     p = Profile(TYPES)
     for i in range(n_stacks):
