@@ -4,6 +4,7 @@ It makes keys by python3-cryptography, signs any claims with any of them, and lo
 """
 
 import base64
+import functools
 import hashlib
 import http.server
 import json
@@ -29,13 +30,18 @@ def number(value, size=None):
     return b64(value.to_bytes(size or (value.bit_length() + 7) // 8, "big"))
 
 
-class Key:
-    """A key for one algorithm of JWTs."""
+@functools.lru_cache(None)
+def rsa_key(alg, bits, number):
+    return rsa.generate_private_key(65537, bits)
 
-    def __init__(self, alg="RS256", kid=None, bits=2048):
+
+class Key:
+    """A key for one algorithm of JWTs. RSA keys take long to make: those of one number differ in their names only."""
+
+    def __init__(self, alg="RS256", kid=None, bits=2048, number=0):
         self.alg, self.kid, self.bits = alg, kid or secrets.token_hex(4), alg[2:]
         if alg[:2] in ("RS", "PS"):
-            self.private = rsa.generate_private_key(65537, bits)
+            self.private = rsa_key(alg, bits, number)
         elif alg[:2] == "ES":
             self.private = ec.generate_private_key(CURVES[self.bits]())
         else:

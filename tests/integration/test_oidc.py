@@ -162,9 +162,9 @@ class Lies(unittest.TestCase):
         self.refused(self.issuer.jwt(header={"crit": ["exp"]}), "critical")
         self.refused(self.issuer.jwt(header={"typ": "logout+jwt"}), "typ")
         self.refused(self.issuer.jwt(header={"kid": 7}), "header")
-        self.refused(self.issuer.jwt(Key("RS256", self.issuer.keys[0].kid)), "signature")
+        self.refused(self.issuer.jwt(Key("RS256", self.issuer.keys[0].kid, number=1)), "signature")
         # A key that the token brings along, or names, is nobody's.
-        own = Key("RS256")
+        own = Key("RS256", number=1)
         self.assertIn(
             self.hearth.types(self.issuer.jwt(own, header={"jwk": own.jwk(), "jku": "http://127.0.0.1:1/"})), (401, 503)
         )
@@ -193,7 +193,7 @@ class Guesses(unittest.TestCase):
         hearth = OidcServer(issuer, "--max-wrong-credentials", "3")
         self.addCleanup(hearth.stop)
         hearth.wait_for_keys(issuer.jwt())
-        forged = [issuer.jwt(Key("RS256", issuer.keys[0].kid)) for _ in range(4)]
+        forged = [issuer.jwt(Key("RS256", issuer.keys[0].kid, number=1), jti=str(n)) for n in range(4)]
         self.assertEqual([hearth.types(jwt) for jwt in forged], [401, 401, 401, 429])
         self.assertEqual(hearth.types(issuer.jwt(jti="new")), 200)
         events = lambda: hearth.must("AuditLog", {"outcome": "resource_exhausted"}).get("events", [])
@@ -303,7 +303,7 @@ class Keys(unittest.TestCase):
         self.assertLess(time.monotonic() - began, 7)
 
     def test_two_issuers_cannot_name_each_others_subjects(self):
-        other = Issuer()
+        other = Issuer(Key(number=1))
         self.addCleanup(other.stop)
         hearth = self.serve(
             issuers="corp=%s,partner=%s" % (self.issuer.url, other.url),

@@ -12,7 +12,7 @@ import unittest
 import urllib.parse
 
 from agents import Instance
-from issuer import Issuer
+from issuer import Issuer, Key
 from server import RpcError, Server, eventually, temporary_directory
 from test_access import bearer
 from test_oidc import CALLBACK, TYPES, OidcServer
@@ -148,7 +148,7 @@ class Issuers(Files):
 
     def setUp(self):
         super().setUp()
-        self.first, self.second = Issuer(), Issuer()
+        self.first, self.second = Issuer(), Issuer(Key(number=1))
         self.addCleanup(self.first.stop)
         self.addCleanup(self.second.stop)
 
