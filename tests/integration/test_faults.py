@@ -69,7 +69,7 @@ class Pusher(test_crash.Pusher):
         return time.time_ns() + self.ahead_ns
 
     def push(self, request):
-        time.sleep(0.02)
+        time.sleep(0.08)  # states last for seconds, of which each push costs milliseconds of processor time
         return super().push(request)
 
 
