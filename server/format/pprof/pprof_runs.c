@@ -206,8 +206,13 @@ uint32_t hearth_pprof_run_functions(struct pprof_scan *s, uint32_t i)
 struct location_tables {
     const struct pprof_ids *functions, *mappings;
     uint32_t n_functions, n_mappings, n_locations;
-    bool direct;      /* ids are indices + 1 */
-    uint64_t head;    /* the next id, and the mapping of the location before; or NO_HEAD */
+    bool direct; /* ids are indices + 1 */
+    /*
+     * The next id, and the mapping of the location before, or the tag of the address if that had
+     * no mapping there; or NO_HEAD. Compared under the mask; n_head bytes of it are read then.
+     */
+    uint64_t head, head_mask;
+    uint32_t n_head;
     uint32_t mapping; /* index */
 };
 
@@ -221,13 +226,14 @@ HEARTH_ALWAYS_INLINE uint32_t find_id(const struct pprof_ids *ids, uint32_t n, b
 }
 
 /*
- * The lines from p to the end of a location, appended to *to; *to moves behind them. False if they
- * are not like that, or one has an unknown function.
+ * The lines at *at, appended to *to; both move behind them. False if they are not like that, or one
+ * has an unknown function.
  */
-HEARTH_ALWAYS_INLINE bool read_lines(const struct location_tables *tables, const uint8_t *p,
+HEARTH_ALWAYS_INLINE bool read_lines(const struct location_tables *tables, const uint8_t **at,
                                      const uint8_t *end, struct hearth_line **to)
 {
     const uint64_t tags = WORD(0xff, 0, 0xff, 0x80, 0x80, 0xff, 0, 0);
+    const uint8_t *p = *at;
     struct hearth_line *line = *to;
     while (p < end) {
         uint64_t w = pprof_load8(p), function_id = 0, number = 0;
@@ -241,7 +247,7 @@ HEARTH_ALWAYS_INLINE bool read_lines(const struct location_tables *tables, const
             }
         } else {
             if (*p != PPROF_LEN(4)) {
-                return false;
+                break;
             }
             p += 2;
             if (!read_steady(&p, PPROF_INT(1), &function_id)) {
@@ -265,17 +271,40 @@ HEARTH_ALWAYS_INLINE bool read_lines(const struct location_tables *tables, const
         line++;
     }
 
+    *at = p;
     *to = line;
-    return p == end;
+    return true;
 }
 
-/* The id of location i and its mapping. False: they are not like that. */
+HEARTH_ALWAYS_INLINE uint32_t find_mapping(const struct location_tables *tables, uint64_t id)
+{
+    return find_id(tables->mappings, tables->n_mappings, tables->direct, id);
+}
+
+/* What location i + 1 begins with if it is like location i, which began with this mapping id. */
+HEARTH_ALWAYS_INLINE void foretell_head(struct location_tables *tables, uint32_t i,
+                                        uint64_t mapping_id)
+{
+    uint64_t next = make_next_head(i, tables->n_locations);
+    if (mapping_id == 0) {
+        tables->head = next | WORD(0, 0, 0, PPROF_INT(3), 0, 0, 0, 0);
+        tables->head_mask = 0xffffffff;
+        tables->n_head = 3;
+    } else {
+        tables->head =
+            mapping_id > 0x7f ? NO_HEAD : next | WORD(0, 0, 0, PPROF_INT(2), mapping_id, 0, 0, 0);
+        tables->head_mask = 0xffffffffff;
+        tables->n_head = 5;
+    }
+}
+
+/* The id of location i, and its mapping if that is next. False: they are not like that. */
 HEARTH_ALWAYS_INLINE bool read_head(const struct pprof_scan *s, struct location_tables *tables,
                                     uint32_t i, const uint8_t **at)
 {
     uint64_t id = 0, mapping_id = 0;
-    if (HEARTH_LIKELY(tables->direct && (pprof_load8(*at) & 0xffffffffff) == tables->head)) {
-        *at += 5;
+    if (HEARTH_LIKELY(tables->direct && (pprof_load8(*at) & tables->head_mask) == tables->head)) {
+        *at += tables->n_head;
         tables->head = advance_head(tables->head);
         return true;
     }
@@ -285,12 +314,23 @@ HEARTH_ALWAYS_INLINE bool read_head(const struct pprof_scan *s, struct location_
         return false;
     }
 
-    tables->mapping = find_id(tables->mappings, tables->n_mappings, tables->direct, mapping_id);
-    tables->head = mapping_id - 1 >= 0x7f ? NO_HEAD
-                                          : make_next_head(i, tables->n_locations) |
-                                                WORD(0, 0, 0, PPROF_INT(2), mapping_id, 0, 0, 0);
+    tables->mapping = find_mapping(tables, mapping_id);
+    foretell_head(tables, i, mapping_id);
 
     return true;
+}
+
+/* The mapping of a location from p to its end: Go's runtime puts it behind the lines. */
+HEARTH_ALWAYS_INLINE bool read_late_mapping(const struct location_tables *tables, const uint8_t *p,
+                                            const uint8_t *end, uint32_t *ret)
+{
+    uint64_t id = 0;
+    if (p > end || !read_steady(&p, PPROF_INT(2), &id)) {
+        return false;
+    }
+
+    *ret = find_mapping(tables, id);
+    return p == end;
 }
 
 HEARTH_ALWAYS_INLINE uint32_t run_locations(struct pprof_scan *s, uint32_t i, bool direct)
@@ -331,13 +371,14 @@ HEARTH_ALWAYS_INLINE uint32_t run_locations(struct pprof_scan *s, uint32_t i, bo
                 break;
             }
         }
-        if (HEARTH_UNLIKELY(!read_lines(&tables, p, end, &line))) {
+        struct hearth_location *to = &locations[i];
+        to->mapping = tables.mapping;
+        if (HEARTH_UNLIKELY(!read_lines(&tables, &p, end, &line)) ||
+            (p != end && !read_late_mapping(&tables, p, end, &to->mapping))) {
             line = first_line;
             break;
         }
 
-        struct hearth_location *to = &locations[i];
-        to->mapping = tables.mapping;
         to->first_line = (uint32_t)(first_line - lines);
         to->n_lines = (uint32_t)(line - first_line);
         to->is_folded = false;
@@ -387,9 +428,9 @@ HEARTH_ALWAYS_INLINE bool read_value(const uint8_t **p, uint64_t *ret)
     return read_middle(p, ret);
 }
 
-/* The packed values from p to the end of a sample: exactly n. */
-HEARTH_ALWAYS_INLINE bool read_values(const uint8_t *p, const uint8_t *end, int64_t *values,
-                                      uint32_t n)
+/* The packed values from p to `end`: exactly n. */
+HEARTH_ALWAYS_INLINE bool read_packed_values(const uint8_t *p, const uint8_t *end, int64_t *values,
+                                             uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {
         uint64_t value;
@@ -402,15 +443,128 @@ HEARTH_ALWAYS_INLINE bool read_values(const uint8_t *p, const uint8_t *end, int6
     return p == end;
 }
 
+/* Exactly n values at *at: packed, or one by one, as writers put one or two of them. */
+HEARTH_ALWAYS_INLINE bool read_values(const uint8_t **at, const uint8_t *end, int64_t *values,
+                                      uint32_t n)
+{
+    const uint8_t *p = *at;
+    if (p < end && *p == PPROF_LEN(2)) {
+        *at = p + 2 + p[1];
+        return HEARTH_LIKELY(p[1] < 0x80 && *at <= end) &&
+               read_packed_values(p + 2, *at, values, n);
+    }
+
+    for (uint32_t k = 0; k < n; k++) {
+        uint64_t value;
+        if (HEARTH_UNLIKELY(p >= end || *p++ != PPROF_INT(2) || !read_value(&p, &value))) {
+            return false;
+        }
+        values[k] = (int64_t)value;
+    }
+
+    *at = p;
+    return true;
+}
+
+/* The location ids at *at: packed, or one by one, as writers put one or two of them; or none. */
+HEARTH_ALWAYS_INLINE bool read_ids(const uint8_t **at, const uint8_t *end, uint32_t n_locations,
+                                   uint32_t *locs, size_t *ret_n)
+{
+    const uint8_t *p = *at;
+    size_t length, n = 0;
+    if (HEARTH_LIKELY(p < end && *p == PPROF_LEN(1))) {
+        p++;
+        if (HEARTH_UNLIKELY(!read_length(&p, &length) || p > end || length > (size_t)(end - p))) {
+            return false;
+        }
+        *at = p + length;
+        return hearth_pprof_packed_read(p, p + length, n_locations, locs, ret_n);
+    }
+
+    while (p < end && *p == PPROF_INT(1)) {
+        uint64_t id = 0;
+        if (!read_steady(&p, PPROF_INT(1), &id) || id - 1 >= n_locations) {
+            return false;
+        }
+        locs[n++] = (uint32_t)(id - 1);
+    }
+
+    *at = p;
+    *ret_n = n;
+    return true;
+}
+
+/* Where labels of samples are written to. */
+struct label_run {
+    struct hearth_sample_label *labels;
+    uint32_t n, n_strings;
+    size_t cap;
+};
+
+/* The labels from p to the end of a sample. */
+HEARTH_ALWAYS_INLINE bool read_labels(const uint8_t *p, const uint8_t *end, struct label_run *run)
+{
+    while (p < end) {
+        const uint8_t *label_end = p + 2 + p[1];
+        uint64_t key = 0, str = 0, num = 0, unit = 0;
+        if (HEARTH_UNLIKELY(*p != PPROF_LEN(3) || p[1] >= 0x80 || label_end > end ||
+                            run->n >= run->cap)) {
+            return false;
+        }
+
+        p += 2;
+        if (!read_steady(&p, PPROF_INT(1), &key) || !read_steady(&p, PPROF_INT(2), &str)) {
+            return false;
+        }
+        if (*p == PPROF_INT(3)) {
+            p++;
+            if (!pprof_word_int(&p, &num)) {
+                return false;
+            }
+        }
+        if (!read_steady(&p, PPROF_INT(4), &unit) || p != label_end || key >= run->n_strings ||
+            str >= run->n_strings || unit >= run->n_strings) {
+            return false;
+        }
+
+        run->labels[run->n++] = (struct hearth_sample_label){
+            .key = (uint32_t)key,
+            .str = (uint32_t)str,
+            .num_unit = (uint32_t)unit,
+            .num = (int64_t)num,
+        };
+    }
+
+    return p == end;
+}
+
+/* The ids and values of a sample, in this order, or in the other one, as Go's runtime does. */
+HEARTH_ALWAYS_INLINE bool read_numbers(const struct pprof_scan *s, const uint8_t **p,
+                                       const uint8_t *end, int64_t *values, uint32_t *locs,
+                                       size_t *ret_n_locs)
+{
+    uint32_t n_types = s->out->n_types, n_locations = s->locations.n;
+    if (**p == PPROF_LEN(1) || **p == PPROF_INT(1)) {
+        return read_ids(p, end, n_locations, locs, ret_n_locs) &&
+               read_values(p, end, values, n_types);
+    }
+
+    return read_values(p, end, values, n_types) && read_ids(p, end, n_locations, locs, ret_n_locs);
+}
+
 uint32_t hearth_pprof_run_samples(struct pprof_scan *s, uint32_t i)
 {
     struct hearth_profile *out = s->out;
     const uint8_t *base = s->base, *limit = find_limit(s, RUN_SLACK_BYTES);
     const uint32_t *at = s->of[KIND_SAMPLE].at;
-    uint32_t n = out->n_samples, n_types = out->n_types, n_labels = out->n_sample_labels;
+    uint32_t n = out->n_samples;
     uint32_t max_depth = s->limits->max_depth == 0 ? UINT32_MAX : s->limits->max_depth;
+    uint32_t max_labels =
+        s->limits->max_sample_labels == 0 ? UINT32_MAX : s->limits->max_sample_labels;
     uint32_t *loc = out->stack_locs + out->n_stack_locs;
     const uint32_t *locs_end = out->stack_locs + s->cap_stack_locs;
+    struct label_run labels = {out->sample_labels, out->n_sample_labels, out->n_strings,
+                               s->cap_sample_labels};
     size_t n_bytes = 0;
 
     if (!s->has_shuffles || s->locations.ids != NULL) {
@@ -419,38 +573,33 @@ uint32_t hearth_pprof_run_samples(struct pprof_scan *s, uint32_t i)
 
     for (; i < n; i++) {
         const uint8_t *p = base + at[i];
-        size_t length, ids_length, n_locs;
+        size_t length, n_locs;
         if (HEARTH_UNLIKELY(p >= limit || !read_length(&p, &length) || p > limit ||
                             length > (size_t)(limit - p) || (size_t)(locs_end - loc) < length)) {
             break;
         }
 
         const uint8_t *end = p + length;
-        if (HEARTH_UNLIKELY(*p++ != PPROF_LEN(1) || !read_length(&p, &ids_length) || p > end ||
-                            ids_length > (size_t)(end - p))) {
-            break;
-        }
-
-        /* The values end where the sample does: there are no labels. */
-        const uint8_t *values = p + ids_length;
-        int64_t *to = out->values + (size_t)i * n_types;
-        if (HEARTH_UNLIKELY(values[0] != PPROF_LEN(2) || values[1] >= 0x80 ||
-                            values + 2 + values[1] != end ||
-                            !read_values(values + 2, end, to, n_types))) {
-            break;
-        }
-        if (HEARTH_UNLIKELY(!hearth_pprof_packed_read(p, values, s->locations.n, loc, &n_locs) ||
+        int64_t *values = out->values + (size_t)i * out->n_types;
+        if (HEARTH_UNLIKELY(!read_numbers(s, &p, end, values, loc, &n_locs) ||
                             n_locs > max_depth)) {
             break;
         }
 
+        uint32_t first_label = labels.n;
+        if (HEARTH_UNLIKELY(!read_labels(p, end, &labels) || labels.n - first_label > max_labels)) {
+            labels.n = first_label;
+            break;
+        }
+
         out->stack_first[i] = (uint32_t)(loc - out->stack_locs);
-        out->label_first[i] = n_labels;
+        out->label_first[i] = first_label;
         loc += n_locs;
         n_bytes += length;
     }
 
     out->n_stack_locs = (uint32_t)(loc - out->stack_locs);
+    out->n_sample_labels = labels.n;
     pprof_count_bytes_read(s, n_bytes);
 
     return i;

@@ -49,8 +49,9 @@ static void put_message(struct hearth_buf *out, char field, const struct hearth_
 /* What a profile has, and how odd it is. */
 struct shape {
     uint32_t n_strings, n_functions, n_locations, n_mappings, n_samples, n_types;
-    uint32_t one_odd_in; /* messages */
-    uint64_t step;       /* between ids */
+    uint32_t one_odd_in, one_label_in; /* messages */
+    uint64_t step;                     /* between ids */
+    bool is_runtime;                   /* in the order of Go's runtime */
 };
 
 /* A number of any length; mostly short. */
@@ -117,16 +118,21 @@ static void put_line(struct hearth_buf *out, const struct shape *shape)
 static void put_location(struct hearth_buf *out, const struct shape *shape, uint32_t i)
 {
     struct hearth_buf l;
+    uint64_t mapping = 1 + (one_in(20) ? draw(shape->n_mappings + 2) : 0) * shape->step;
+    bool has_mapping = !one_in(20), is_last = shape->is_runtime != one_in(50);
     hearth_buf_init(&l, 0);
     put_int(&l, 1, 1 + i * shape->step);
-    if (!one_in(20)) {
-        put_int(&l, 2, 1 + (one_in(20) ? draw(shape->n_mappings + 2) : 0) * shape->step);
+    if (has_mapping && !is_last) {
+        put_int(&l, 2, mapping);
     }
     if (!one_in(20)) {
         put_int(&l, 3, one_in(2) ? 0x400000 + draw(1 << 22) : draw_number());
     }
     for (uint32_t n = one_in(5) ? draw(4) : one_in(100) ? draw(90) : 1; n > 0; n--) {
         put_line(&l, shape);
+    }
+    if (has_mapping && is_last) {
+        put_int(&l, 2, mapping);
     }
     if (one_in(shape->one_odd_in)) {
         put_odd_field(&l);
@@ -135,26 +141,71 @@ static void put_location(struct hearth_buf *out, const struct shape *shape, uint
     hearth_buf_release(&l);
 }
 
+/* Numbers of a sample: packed, or, mostly if there are one or two, a field for each of them. */
+static void put_numbers(struct hearth_buf *out, char field, const uint64_t *numbers, uint32_t n)
+{
+    struct hearth_buf packed;
+    if (n < 3 ? !one_in(10) : one_in(50)) {
+        for (uint32_t i = 0; i < n; i++) {
+            put_int(out, field, numbers[i]);
+        }
+        return;
+    }
+
+    hearth_buf_init(&packed, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        put_varint(&packed, numbers[i]);
+    }
+    put_message(out, field, &packed);
+    hearth_buf_release(&packed);
+}
+
+static void put_label(struct hearth_buf *out, const struct shape *shape)
+{
+    struct hearth_buf label;
+    hearth_buf_init(&label, 0);
+    for (char field = 1; field <= 4; field++) {
+        if (field == 3 ? one_in(2) : one_in(field)) {
+            put_int(&label, field,
+                    field == 3 ? draw_number() : draw(shape->n_strings + (one_in(2000) ? 1 : 0)));
+        }
+    }
+    if (one_in(shape->one_odd_in)) {
+        put_odd_field(&label);
+    }
+    put_message(out, 3, &label);
+    hearth_buf_release(&label);
+}
+
 static void put_sample(struct hearth_buf *out, const struct shape *shape)
 {
-    struct hearth_buf sample, packed;
+    uint64_t ids[300], values[4];
+    struct hearth_buf sample;
     hearth_buf_init(&sample, 0);
-    hearth_buf_init(&packed, 0);
-    for (uint32_t n = one_in(20) ? draw(300) : 1 + draw(40); n > 0; n--) {
-        put_varint(&packed, 1 + draw(shape->n_locations + (one_in(3000) ? 2 : 0)) * shape->step);
+    uint32_t n_ids = one_in(20) ? draw(300) : one_in(5) ? draw(3) : 1 + draw(40);
+    for (uint32_t i = 0; i < n_ids; i++) {
+        ids[i] = 1 + draw(shape->n_locations + (one_in(3000) ? 2 : 0)) * shape->step;
     }
-    put_message(&sample, 1, &packed);
+    uint32_t n_values = shape->n_types - (one_in(2000) ? 1 : 0);
+    for (uint32_t k = 0; k < n_values; k++) {
+        values[k] = draw_number();
+    }
 
-    hearth_buf_reset(&packed);
-    for (uint32_t k = shape->n_types - (one_in(2000) ? 1 : 0); k > 0; k--) {
-        put_varint(&packed, draw_number());
+    bool values_first = shape->is_runtime != one_in(50);
+    if (values_first) {
+        put_numbers(&sample, 2, values, n_values);
     }
-    put_message(&sample, 2, &packed);
+    put_numbers(&sample, 1, ids, n_ids);
+    if (!values_first) {
+        put_numbers(&sample, 2, values, n_values);
+    }
+    for (uint32_t n = one_in(shape->one_label_in) ? 1 + draw(4) : 0; n > 0; n--) {
+        put_label(&sample, shape);
+    }
     if (one_in(shape->one_odd_in)) {
-        hearth_buf_append(&sample, "\x1a\x04\x08\x01\x10\x01", 6); /* a label */
+        put_odd_field(&sample);
     }
     put_message(out, 2, &sample);
-    hearth_buf_release(&packed);
     hearth_buf_release(&sample);
 }
 
@@ -169,6 +220,8 @@ static void draw_shape(struct shape *ret)
         .n_samples = draw(100),
         .n_types = 1 + draw(4),
         .one_odd_in = one_in(2) ? 10 : 1000000,
+        .one_label_in = one_in(2) ? 1 + draw(20) : 1000000,
+        .is_runtime = one_in(2),
         .step = one_in(4) ? 1 + draw(300) : 1,
     };
 }
@@ -261,6 +314,11 @@ static void assert_same_samples(const struct hearth_profile *a, const struct hea
         assert_memory_equal(a->stack_locs, b->stack_locs,
                             a->n_stack_locs * sizeof a->stack_locs[0]);
         assert_memory_equal(a->values, b->values, n * a->n_types * sizeof a->values[0]);
+    }
+    for (uint32_t i = 0; i < a->n_sample_labels; i++) {
+        const struct hearth_sample_label *x = &a->sample_labels[i], *y = &b->sample_labels[i];
+        assert_true(x->key == y->key && x->str == y->str && x->num_unit == y->num_unit &&
+                    x->num == y->num);
     }
 }
 
