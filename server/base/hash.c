@@ -51,40 +51,16 @@ void hearth_idmap_init(struct hearth_idmap *map)
 
 void hearth_idmap_release(struct hearth_idmap *map)
 {
-    hearth_mem_free(map->keys);
-    hearth_mem_free(map->ids);
+    hearth_mem_free(map->slots);
     hearth_idmap_init(map);
 }
 
 void hearth_idmap_reset(struct hearth_idmap *map)
 {
-    if (map->cap > 0) {
-        memset(map->ids, 0, map->cap * sizeof map->ids[0]);
+    if (map->n > 0) {
+        memset(map->slots, 0, map->cap * sizeof map->slots[0]);
     }
     map->n = 0;
-}
-
-/*
- * The slot of `key`, or the empty slot for it. There are empty slots (cap > n), so the loop ends.
- */
-static size_t find_slot(const struct hearth_hash128 *keys, const uint32_t *ids, size_t cap,
-                        struct hearth_hash128 key)
-{
-    size_t mask = cap - 1;
-    size_t i = (size_t)key.lo & mask;
-    while (ids[i] != 0 && !hearth_hash128_eq(keys[i], key)) {
-        i = (i + 1) & mask;
-    }
-
-    return i;
-}
-
-uint32_t hearth_idmap_find(const struct hearth_idmap *map, struct hearth_hash128 key)
-{
-    if (map->cap == 0) {
-        return HEARTH_IDMAP_NONE;
-    }
-    return map->ids[find_slot(map->keys, map->ids, map->cap, key)] - 1;
 }
 
 static size_t next_cap(const struct hearth_idmap *map)
@@ -101,26 +77,21 @@ static bool grow_idmap(struct hearth_idmap *map)
     assert(map->n <= map->cap);
 
     size_t cap = next_cap(map);
-    struct hearth_hash128 *keys = hearth_mem_reallocarray(NULL, cap, sizeof keys[0]);
-    uint32_t *ids = hearth_mem_calloc(cap, sizeof ids[0]);
-    if (keys == NULL || ids == NULL) {
-        hearth_mem_free(keys);
-        hearth_mem_free(ids);
+    struct hearth_idmap_slot *slots = hearth_mem_calloc(cap, sizeof slots[0]);
+    if (slots == NULL) {
         return false;
     }
 
     for (size_t i = 0; i < map->cap; i++) {
-        if (map->ids[i] != 0) {
-            size_t to = find_slot(keys, ids, cap, map->keys[i]);
-            keys[to] = map->keys[i];
-            ids[to] = map->ids[i];
+        if (map->slots[i].id != 0) {
+            struct hearth_hash128 key;
+            memcpy(&key, map->slots[i].key, sizeof key);
+            *hearth_idmap_slot(slots, cap, key) = map->slots[i];
         }
     }
 
-    hearth_mem_free(map->keys);
-    hearth_mem_free(map->ids);
-    map->keys = keys;
-    map->ids = ids;
+    hearth_mem_free(map->slots);
+    map->slots = slots;
     map->cap = cap;
 
     return true;
@@ -142,27 +113,27 @@ uint32_t hearth_idmap_intern(struct hearth_idmap *map, struct hearth_hash128 key
         }
     }
 
-    size_t i = find_slot(map->keys, map->ids, map->cap, key);
-    *ret_inserted = map->ids[i] == 0;
+    struct hearth_idmap_slot *slot = hearth_idmap_slot(map->slots, map->cap, key);
+    *ret_inserted = slot->id == 0;
     if (*ret_inserted) {
         assert(new_id != HEARTH_IDMAP_NONE);
-        map->keys[i] = key;
-        map->ids[i] = new_id + 1;
+        memcpy(slot->key, &key, sizeof key);
+        slot->id = new_id + 1;
         map->n++;
     }
 
-    return map->ids[i] - 1;
+    return slot->id - 1;
 }
 
 size_t hearth_idmap_bytes(const struct hearth_idmap *map)
 {
-    return map->cap * (sizeof map->keys[0] + sizeof map->ids[0]);
+    return map->cap * sizeof map->slots[0];
 }
 
 size_t hearth_idmap_next_bytes(const struct hearth_idmap *map)
 {
     size_t cap = map->n * 2 >= map->cap ? next_cap(map) : map->cap;
-    return cap * (sizeof map->keys[0] + sizeof map->ids[0]);
+    return cap * sizeof map->slots[0];
 }
 
 bool hearth_idmap_account(const struct hearth_idmap *map, struct hearth_arena *arena, size_t *held)

@@ -38,13 +38,18 @@ static inline bool hearth_hash128_eq(struct hearth_hash128 a, struct hearth_hash
     return a.lo == b.lo && a.hi == b.hi;
 }
 
+/* Key and id are found by one access to memory. Of 20 bytes, because its members have four. */
+struct hearth_idmap_slot {
+    uint32_t key[4]; /* the bytes of a hearth_hash128 */
+    uint32_t id;     /* id + 1; 0: empty slot */
+};
+
 /*
  * A map with open addressing (linear probing, at most half full); a key is its own hash. Values are
- * ids below UINT32_MAX. 20 bytes per slot. Entries are never removed.
+ * ids below UINT32_MAX. Entries are never removed.
  */
 struct hearth_idmap {
-    struct hearth_hash128 *keys;
-    uint32_t *ids; /* id + 1; 0: empty slot */
+    struct hearth_idmap_slot *slots;
     size_t n, cap; /* cap is a power of two or 0 */
 };
 
@@ -53,8 +58,28 @@ struct hearth_idmap {
 void hearth_idmap_init(struct hearth_idmap *map);
 void hearth_idmap_release(struct hearth_idmap *map);
 void hearth_idmap_reset(struct hearth_idmap *map); /* removes all entries, keeps memory */
+
+/*
+ * The slot of `key`, or the empty slot for it; `cap` is not 0. There are empty slots (cap > n), so
+ * the loop ends.
+ */
+static inline struct hearth_idmap_slot *hearth_idmap_slot(struct hearth_idmap_slot *slots,
+                                                          size_t cap, struct hearth_hash128 key)
+{
+    size_t i = (size_t)key.lo & (cap - 1);
+    while (slots[i].id != 0 && memcmp(slots[i].key, &key, sizeof key) != 0) {
+        i = (i + 1) & (cap - 1);
+    }
+
+    return &slots[i];
+}
+
 /* The id of `key`, or HEARTH_IDMAP_NONE. */
-uint32_t hearth_idmap_find(const struct hearth_idmap *map, struct hearth_hash128 key);
+static inline uint32_t hearth_idmap_find(const struct hearth_idmap *map, struct hearth_hash128 key)
+{
+    return map->cap == 0 ? HEARTH_IDMAP_NONE : hearth_idmap_slot(map->slots, map->cap, key)->id - 1;
+}
+
 /*
  * The id of `key`, which is inserted with `new_id` if it is absent; *ret_inserted says whether it
  * was. Returns HEARTH_IDMAP_NONE if memory is refused; the map is then unchanged.

@@ -237,12 +237,15 @@ static bool subtract_rows(struct hearth_profile_totals *later,
     uint32_t n_columns = later->n_columns;
 
     for (size_t slot = 0; slot < later->rows.cap; slot++) {
-        if (later->rows.ids[slot] == 0) {
+        const struct hearth_idmap_slot *row = &later->rows.slots[slot];
+        if (row->id == 0) {
             continue;
         }
 
-        uint32_t before = hearth_idmap_find(&earlier->rows, later->rows.keys[slot]);
-        int64_t *values = &later->values[(size_t)(later->rows.ids[slot] - 1) * n_columns];
+        struct hearth_hash128 key;
+        memcpy(&key, row->key, sizeof key);
+        uint32_t before = hearth_idmap_find(&earlier->rows, key);
+        int64_t *values = &later->values[(size_t)(row->id - 1) * n_columns];
         for (uint32_t i = 0; before != HEARTH_IDMAP_NONE && i < n_columns; i++) {
             int64_t old = earlier->values[(size_t)before * n_columns + i];
             if (values[i] < old) {

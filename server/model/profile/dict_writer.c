@@ -17,6 +17,8 @@
 
 #include <assert.h>
 
+#define LOOK_AHEAD 12 /* the slot of a stack is fetched so many stacks before its look-up */
+
 struct hearth_dict_writer *hearth_dict_writer_new(void)
 {
     struct hearth_dict_writer *writer = hearth_mem_zalloc(sizeof *writer);
@@ -275,6 +277,17 @@ static enum hearth_status add_stack(struct resolver *r, uint32_t s, uint32_t *re
     return HEARTH_OK;
 }
 
+/*
+ * Fetch where the search for the key begins. Look-ups alone do not overlap: a key that is not in
+ * its first slot is a mispredicted branch, which waits for the memory.
+ */
+static void prefetch_slot(const struct hearth_idmap *map, struct hearth_hash128 key)
+{
+    if (map->cap > 0) {
+        __builtin_prefetch(&map->slots[(size_t)key.lo & (map->cap - 1)]);
+    }
+}
+
 enum hearth_status hearth_dict_writer_resolve(struct hearth_dict_writer *writer,
                                               const struct hearth_profile *profile,
                                               const struct hearth_stack_keys *keys,
@@ -288,6 +301,9 @@ enum hearth_status hearth_dict_writer_resolve(struct hearth_dict_writer *writer,
 
     for (uint32_t s = 0; s < profile->n_samples; s++) {
         uint32_t id = HEARTH_NO_INDEX;
+        if (s + LOOK_AHEAD < profile->n_samples) {
+            prefetch_slot(ids, keys->stack[s + LOOK_AHEAD]);
+        }
         if (!keys->skip[s]) {
             id = hearth_idmap_find(ids, keys->stack[s]);
             if (HEARTH_UNLIKELY(id == HEARTH_IDMAP_NONE)) {

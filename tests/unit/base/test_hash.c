@@ -71,7 +71,7 @@ static void finds_every_interned_key(void **state)
     assert_int_equal(hearth_idmap_find(&map, key_of(N)), HEARTH_IDMAP_NONE);
     assert_int_equal(map.n, N);
     assert_true(map.n * 2 <= map.cap);
-    assert_int_equal(hearth_idmap_bytes(&map), map.cap * 20);
+    assert_int_equal(hearth_idmap_bytes(&map), map.cap * sizeof map.slots[0]);
     hearth_idmap_reset(&map);
     assert_int_equal(hearth_idmap_find(&map, key_of(1)), HEARTH_IDMAP_NONE);
     hearth_idmap_release(&map);
@@ -106,16 +106,14 @@ static void a_refused_growth_changes_nothing(void **state)
     }
 
     assert_int_equal(map.n * 2, map.cap); /* the next one must grow */
-    for (uint64_t nth = 1; nth <= 2; nth++) {
-        hearth_mem_fail_after(nth);
-        uint32_t fresh = hearth_idmap_intern(&map, key_of(99), 99, &inserted);
-        uint32_t known = hearth_idmap_intern(&map, key_of(5), 99, &inserted);
-        hearth_mem_fail_after(0);
-        assert_int_equal(fresh, HEARTH_IDMAP_NONE);
-        assert_int_equal(known, 5);
-        assert_false(inserted);
-        assert_int_equal(map.n, 32);
-    }
+    hearth_mem_fail_after(1);
+    uint32_t fresh = hearth_idmap_intern(&map, key_of(99), 99, &inserted);
+    uint32_t known = hearth_idmap_intern(&map, key_of(5), 99, &inserted);
+    hearth_mem_fail_after(0);
+    assert_int_equal(fresh, HEARTH_IDMAP_NONE);
+    assert_int_equal(known, 5);
+    assert_false(inserted);
+    assert_int_equal(map.n, 32);
 
     assert_int_equal(hearth_idmap_intern(&map, key_of(99), 99, &inserted), 99);
     assert_true(inserted);
