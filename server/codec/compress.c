@@ -27,8 +27,9 @@
 #define MIN_STEP_BYTES    512u       /* tiny streams are inflated in one step */
 #define ZSTD_STEP_BYTES   (1u << 18) /* two blocks of the largest size */
 /* A frame may use a window of up to 32 MiB (2^25); level 19 uses 8 MiB, level 22 would use 128. */
-#define ZSTD_WINDOW_LOG  25
-#define ZLIB_CHUNK_BYTES (1u << 30) /* its counters have 32 bits */
+#define ZSTD_WINDOW_LOG     25
+#define ZSTD_MAX_KEPT_BYTES ((size_t)1 << 20)
+#define ZLIB_CHUNK_BYTES    (1u << 30) /* its counters have 32 bits */
 
 struct hearth_inflater {
     struct libdeflate_decompressor *deflate;
@@ -490,12 +491,51 @@ enum hearth_status hearth_gzip(struct hearth_str in, int level, struct hearth_bu
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_zstd(struct hearth_str in, int level, struct hearth_buf *out,
-                               struct hearth_err *err)
+struct hearth_zstd_tables {
+    ZSTD_CCtx *zstd; /* NULL: none are kept */
+};
+
+struct hearth_zstd_tables *hearth_zstd_tables_new(void)
+{
+    return hearth_mem_zalloc(sizeof(struct hearth_zstd_tables));
+}
+
+void hearth_zstd_tables_free(struct hearth_zstd_tables *tables)
+{
+    if (tables != NULL) {
+        (void)ZSTD_freeCCtx(tables->zstd);
+        hearth_mem_free(tables);
+    }
+}
+
+/* Kept tables, ready for another input, or new ones; NULL without memory. */
+static ZSTD_CCtx *take_zstd(struct hearth_zstd_tables *tables)
+{
+    ZSTD_CCtx *c = tables == NULL ? NULL : tables->zstd;
+    if (c == NULL) {
+        return ZSTD_createCCtx();
+    }
+
+    tables->zstd = NULL;
+    (void)ZSTD_CCtx_reset(c, ZSTD_reset_session_and_parameters);
+    return c;
+}
+
+static void give_zstd(struct hearth_zstd_tables *tables, ZSTD_CCtx *c)
+{
+    if (tables != NULL && ZSTD_sizeof_CCtx(c) <= ZSTD_MAX_KEPT_BYTES) {
+        tables->zstd = c;
+    } else {
+        (void)ZSTD_freeCCtx(c);
+    }
+}
+
+enum hearth_status hearth_zstd_by(struct hearth_zstd_tables *tables, struct hearth_str in,
+                                  int level, struct hearth_buf *out, struct hearth_err *err)
 {
     assert(level >= 1 && level <= 19);
 
-    ZSTD_CCtx *c = ZSTD_createCCtx();
+    ZSTD_CCtx *c = take_zstd(tables);
     size_t room = 0;
     char *to = c == NULL ? NULL : reserve_bound(out, ZSTD_compressBound(in.n), &room);
     if (to == NULL) {
@@ -506,7 +546,7 @@ enum hearth_status hearth_zstd(struct hearth_str in, int level, struct hearth_bu
     (void)ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, level);
     (void)ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1);
     size_t n = ZSTD_compress2(c, to, room, in.p, in.n);
-    (void)ZSTD_freeCCtx(c);
+    give_zstd(tables, c);
     if (ZSTD_isError(n)) {
         bool full = ZSTD_getErrorCode(n) == ZSTD_error_dstSize_tooSmall;
         if (full) {
@@ -518,4 +558,10 @@ enum hearth_status hearth_zstd(struct hearth_str in, int level, struct hearth_bu
     out->n += n;
 
     return HEARTH_OK;
+}
+
+enum hearth_status hearth_zstd(struct hearth_str in, int level, struct hearth_buf *out,
+                               struct hearth_err *err)
+{
+    return hearth_zstd_by(NULL, in, level, out, err);
 }

@@ -85,6 +85,17 @@ enum hearth_status hearth_zstd(struct hearth_str in, int level, struct hearth_bu
                                struct hearth_err *err);
 
 /*
+ * The same, by tables that are kept for the next time, up to 1 MiB of them: to make them takes as
+ * long as to compress a kilobyte. For one thread at a time. They may be NULL: none are kept.
+ */
+struct hearth_zstd_tables;
+struct hearth_zstd_tables *hearth_zstd_tables_new(void); /* NULL when memory was refused */
+void hearth_zstd_tables_free(struct hearth_zstd_tables *tables);
+HEARTH_MUST_CHECK
+enum hearth_status hearth_zstd_by(struct hearth_zstd_tables *tables, struct hearth_str in,
+                                  int level, struct hearth_buf *out, struct hearth_err *err);
+
+/*
  * A zstd stream from pieces of input, which need not end: _add appends what is determined by the
  * pieces so far. Errors: INVALID_ARGUMENT for a damaged stream; RESOURCE_EXHAUSTED if `out` reaches
  * its limit; NO_MEMORY. After an error a stream can only be freed.

@@ -152,7 +152,8 @@ static bool encode_profile_rows(struct hearth_batch *batch)
     return !failed;
 }
 
-static bool encode_chunks(struct hearth_batch *batch, struct hearth_err *err)
+static bool encode_chunks(struct hearth_batch *batch, struct hearth_zstd_tables *tables,
+                          struct hearth_err *err)
 {
     struct hearth_buf raw, packed;
     hearth_buf_init(&raw, 0);
@@ -169,7 +170,8 @@ static bool encode_chunks(struct hearth_batch *batch, struct hearth_err *err)
             continue;
         }
         ok = !hearth_buf_failed(&raw) &&
-             hearth_zstd(hearth_buf_view(&raw), CHUNK_ZSTD_LEVEL, &packed, err) == HEARTH_OK;
+             hearth_zstd_by(tables, hearth_buf_view(&raw), CHUNK_ZSTD_LEVEL, &packed, err) ==
+                 HEARTH_OK;
         entry->day = find_or_add_day(batch, dict->day);
         struct hearth_buf *out = &batch->days[entry->day].chunks;
         entry->chunk_from = out->n;
@@ -485,7 +487,7 @@ enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
     collect_push_ids(batch);
     hearth_batch_collect_spans(batch);
     batch->n_originals = hearth_batch_count_originals(batch);
-    if (!encode_profile_rows(batch) || !encode_chunks(batch, err)) {
+    if (!encode_profile_rows(batch) || !encode_chunks(batch, input->tables, err)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to encode a batch of %zu profiles",
                            n_items);
     }

@@ -176,6 +176,7 @@ struct hearth_batch_input {
     struct hearth_nodes *nodes; /* whose map has the shards; NULL: the script names none */
     unsigned node;              /* that of the committer */
     struct hearth_commit_statements *statements; /* of the committer; NULL: only scripts */
+    struct hearth_zstd_tables *tables;           /* of the committer, for chunks; or NULL */
 };
 
 /*

@@ -58,6 +58,7 @@ struct hearth_committer {
     struct hearth_pg pg;      /* to its node; used by its thread or a leader, like the rest */
     struct hearth_pg catalog; /* to the coordinator; used on node 1 and above only */
     struct hearth_commit_statements statements; /* on pg */
+    struct hearth_zstd_tables *tables;          /* for chunks of dictionaries; or NULL */
     int64_t backoff_ns;                         /* pause before the next attempt */
     int64_t watermark_ns;          /* the highest watermark that its batches have read */
     struct hearth_commit_job *led; /* the batch of a leader */

@@ -15,6 +15,7 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 #include "hearth/base/signals.h"
+#include "hearth/codec/compress.h"
 
 #include "commit/batch.h"
 #include "commit/commit_queue.h"
@@ -142,6 +143,7 @@ static void begin_job(struct hearth_commit_job *job, struct hearth_committer *co
         .nodes = committer->node == 0 ? NULL : all->nodes,
         .node = committer->node,
         .statements = &committer->statements,
+        .tables = committer->tables,
     };
     job->status = hearth_batch_encode(&job->batch, &input, &job->err);
 
@@ -370,6 +372,7 @@ static enum hearth_status start_committer(struct hearth_committers *all, struct 
                                            .node = all->n / all->n_each,
                                            .seq = INT64_MAX,
                                            .led = led,
+                                           .tables = hearth_zstd_tables_new(),
                                            .pg = to_primary,
                                            .catalog = to_primary};
     hearth_cond_init(&committer->wake);
@@ -382,6 +385,7 @@ static enum hearth_status start_committer(struct hearth_committers *all, struct 
     hearth_mutex_unlock(&all->lock);
     if (!started) {
         (void)pthread_cond_destroy(&committer->wake);
+        hearth_zstd_tables_free(committer->tables);
         hearth_mem_free(led);
         hearth_mem_free(committer);
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start %u committer threads",
@@ -467,6 +471,7 @@ void hearth_committers_stop(struct hearth_committers *all, int64_t deadline_mono
     }
     for (unsigned i = 0; i < all->n; i++) { /* the last one may signal the others */
         (void)pthread_cond_destroy(&all->committers[i]->wake);
+        hearth_zstd_tables_free(all->committers[i]->tables);
         hearth_mem_free(all->committers[i]->led);
         hearth_mem_free(all->committers[i]);
     }

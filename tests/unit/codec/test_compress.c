@@ -502,6 +502,41 @@ static void compressors_respect_the_limit_of_their_buffer(void **state)
     hearth_buf_release(&text);
 }
 
+/* Large inputs make large tables, which are not kept; an error leaves tables that can be used. */
+static void kept_tables_compress_as_new_ones_do(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1000, 3 * MIB, 0, 70000, 20};
+    struct hearth_zstd_tables *tables = hearth_zstd_tables_new();
+    struct hearth_buf text = sample_text(3 * MIB), small;
+    assert_non_null(tables);
+    hearth_buf_init(&small, 100);
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(sizes); i++) {
+        for (int level = 1; level <= 19; level += 9) {
+            struct hearth_str in = hearth_str_n(text.p, sizes[i]);
+            struct hearth_buf fresh, kept;
+            hearth_buf_init(&fresh, 0);
+            hearth_buf_init(&kept, 0);
+            assert_int_equal(hearth_zstd(in, level, &fresh, &g_err), HEARTH_OK);
+            assert_int_equal(hearth_zstd_by(tables, in, level, &kept, &g_err), HEARTH_OK);
+            assert_true(hearth_str_eq(hearth_buf_view(&fresh), hearth_buf_view(&kept)));
+            hearth_buf_release(&fresh);
+            hearth_buf_release(&kept);
+        }
+        if (sizes[i] > 100) {
+            assert_int_equal(
+                hearth_zstd_by(tables, hearth_str_n(text.p, sizes[i]), 3, &small, &g_err),
+                HEARTH_RESOURCE_EXHAUSTED);
+        }
+        hearth_buf_reset(&small);
+    }
+
+    hearth_zstd_tables_free(tables);
+    hearth_buf_release(&small);
+    hearth_buf_release(&text);
+}
+
 static void reports_refused_memory_at_every_step(void **state)
 {
     (void)state;
@@ -713,6 +748,7 @@ int main(void)
         cmocka_unit_test(says_what_is_wrong_with_an_lz4_frame),
         cmocka_unit_test(a_damaged_stream_does_not_affect_the_next_one),
         cmocka_unit_test(compressors_respect_the_limit_of_their_buffer),
+        cmocka_unit_test(kept_tables_compress_as_new_ones_do),
         cmocka_unit_test(reports_refused_memory_at_every_step),
         cmocka_unit_test(a_stream_of_pieces_is_one_member),
         cmocka_unit_test(sizes_are_known_if_the_format_declares_them),
