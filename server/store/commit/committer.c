@@ -107,7 +107,7 @@ struct hearth_commit_job {
     struct hearth_batch batch;
     struct hearth_attempts attempts;
     bool is_attempted;
-    enum hearth_verdict verdict; /* if it was not attempted */
+    enum hearth_batch_outcome outcome; /* if it was not attempted */
     enum hearth_status status;
     struct hearth_err err;
     struct hearth_push_item *one[1]; /* the items of a leader */
@@ -128,7 +128,7 @@ static void begin_job(struct hearth_commit_job *job, struct hearth_committer *co
     job->n = n;
     job->attempts = (struct hearth_attempts){.status = HEARTH_OK};
     job->is_attempted = false;
-    job->verdict = HEARTH_VERDICT_FAILED;
+    job->outcome = HEARTH_OUTCOME_FAILED;
     job->err = (struct hearth_err)HEARTH_ERR_INIT;
     struct hearth_committers *all = committer->all;
     const struct hearth_batch_input input = {
@@ -148,7 +148,7 @@ static void begin_job(struct hearth_commit_job *job, struct hearth_committer *co
     job->status = hearth_batch_encode(&job->batch, &input, &job->err);
 
     if (job->status != HEARTH_OK) {
-        job->verdict = HEARTH_VERDICT_SPLIT;
+        job->outcome = HEARTH_OUTCOME_SPLIT;
     } else if (!hearth_committers_abandoned(all)) {
         job->is_attempted = true;
         hearth_committer_attempt(committer, &job->batch, &job->attempts, &job->err);
@@ -165,17 +165,17 @@ static void end_job(struct hearth_commit_job *job, struct hearth_committer *comm
     struct hearth_batch *batch = &job->batch;
     struct hearth_push_item **items = job->items;
     size_t n = job->n;
-    enum hearth_verdict verdict = job->verdict;
+    enum hearth_batch_outcome outcome = job->outcome;
     enum hearth_status status = job->status;
     struct hearth_err *err = &job->err;
 
     if (job->is_attempted) {
-        verdict = hearth_committer_settle(committer, batch, &job->attempts, err);
+        outcome = hearth_committer_settle(committer, batch, &job->attempts, err);
         status = job->attempts.status;
     }
 
     /* Take the outcome over. */
-    if (verdict == HEARTH_VERDICT_STORED) {
+    if (outcome == HEARTH_OUTCOME_STORED) {
         finish_stored_batch(batch);
         int64_t watermark_ns = hearth_batch_watermark(batch);
         if (watermark_ns > committer->watermark_ns) {
@@ -189,18 +189,18 @@ static void end_job(struct hearth_commit_job *job, struct hearth_committer *comm
         status = explain_failure(committer, batch, status, err);
     }
 
-    size_t n_first = verdict == HEARTH_VERDICT_SORT ? move_blocked(batch, items) : n / 2;
+    size_t n_first = outcome == HEARTH_OUTCOME_SORT ? move_blocked(batch, items) : n / 2;
     hearth_batch_release(batch);
     drop_seq(committer);
     /* Finish the items, or store them in smaller batches. */
-    if (verdict == HEARTH_VERDICT_SHRINK || verdict == HEARTH_VERDICT_RETURN) {
-        size_t n_kept = verdict == HEARTH_VERDICT_SHRINK
+    if (outcome == HEARTH_OUTCOME_SHRINK || outcome == HEARTH_OUTCOME_RETURN) {
+        size_t n_kept = outcome == HEARTH_OUTCOME_SHRINK
                             ? hearth_commit_queue_drop_withdrawn(all, items, n)
                             : hearth_commit_queue_give_back_taken(all, items, n, err);
         if (n_kept > 0) {
             store_items(committer, items, n_kept);
         }
-    } else if ((verdict == HEARTH_VERDICT_SPLIT && n > 1) || verdict == HEARTH_VERDICT_SORT) {
+    } else if ((outcome == HEARTH_OUTCOME_SPLIT && n > 1) || outcome == HEARTH_OUTCOME_SORT) {
         committer->backoff_ns = HEARTH_BACKOFF_FIRST_NS;
         store_items(committer, items, n_first);
         store_items(committer, items + n_first, n - n_first);

@@ -257,37 +257,37 @@ static void forget_batch_days(struct hearth_committer *committer, const struct h
     }
 }
 
-/* The verdict after an error of PostgreSQL, when no attempt is in doubt. */
-static enum hearth_verdict judge_answered_error(struct hearth_committer *committer,
-                                                const struct hearth_batch *batch,
-                                                enum hearth_pg_fault fault,
-                                                struct hearth_attempts *attempts)
+/* The outcome after an error of PostgreSQL, when no attempt is in doubt. */
+static enum hearth_batch_outcome judge_answered_error(struct hearth_committer *committer,
+                                                      const struct hearth_batch *batch,
+                                                      enum hearth_pg_fault fault,
+                                                      struct hearth_attempts *attempts)
 {
     switch (fault) {
     case HEARTH_PG_FAULT_MISSING_TABLE:
         /* Its code, 23514, may also mean that a row breaks a constraint. */
         forget_batch_days(committer, batch);
-        return ++attempts->n_answered < MAX_PARTITION_TRIES ? HEARTH_VERDICT_AGAIN
-                                                            : HEARTH_VERDICT_SPLIT;
+        return ++attempts->n_answered < MAX_PARTITION_TRIES ? HEARTH_OUTCOME_AGAIN
+                                                            : HEARTH_OUTCOME_SPLIT;
     case HEARTH_PG_FAULT_RETRY:
     case HEARTH_PG_FAULT_CANCELLED:
-        return ++attempts->n_answered < MAX_ANSWERED_TRIES ? HEARTH_VERDICT_AGAIN
-                                                           : HEARTH_VERDICT_FAILED;
+        return ++attempts->n_answered < MAX_ANSWERED_TRIES ? HEARTH_OUTCOME_AGAIN
+                                                           : HEARTH_OUTCOME_FAILED;
     case HEARTH_PG_FAULT_DISK_FULL:
-        return HEARTH_VERDICT_FAILED;
+        return HEARTH_OUTCOME_FAILED;
     case HEARTH_PG_FAULT_UNIQUE:
         /* The database has other chunks under our names: it was restored to an earlier state. */
         for (size_t i = 0; i < batch->n_dicts && batch->n_results >= HEARTH_BATCH_CLAIMED; i++) {
             hearth_ingest_dict_retire(batch->dicts[i].dict);
         }
-        return HEARTH_VERDICT_SPLIT;
+        return HEARTH_OUTCOME_SPLIT;
     case HEARTH_PG_FAULT_NONE:
     case HEARTH_PG_FAULT_CONNECTION:
     case HEARTH_PG_FAULT_OTHER:
         break;
     }
 
-    return HEARTH_VERDICT_SPLIT;
+    return HEARTH_OUTCOME_SPLIT;
 }
 
 /*
@@ -309,32 +309,33 @@ static enum hearth_status await_standbys(struct hearth_committer *committer, str
                                             "the wait for the synchronous standby was cancelled");
 }
 
-static enum hearth_verdict judge_attempt(struct hearth_committer *committer,
-                                         const struct hearth_batch *batch, bool was_in_doubt,
-                                         enum hearth_pg_fault fault,
-                                         struct hearth_attempts *attempts, struct hearth_err *err)
+static enum hearth_batch_outcome judge_attempt(struct hearth_committer *committer,
+                                               const struct hearth_batch *batch, bool was_in_doubt,
+                                               enum hearth_pg_fault fault,
+                                               struct hearth_attempts *attempts,
+                                               struct hearth_err *err)
 {
     if (fault == HEARTH_PG_FAULT_UNIQUE && was_in_doubt &&
         batch->n_results == HEARTH_BATCH_LOCKED && await_standbys(committer, err) == HEARTH_OK) {
         hearth_metric_add(HEARTH_M_BATCH_SETTLED, 1);
-        return HEARTH_VERDICT_STORED;
+        return HEARTH_OUTCOME_STORED;
     }
 
     /* A connection is lost: that of the data, or of the catalogue. */
     if (fault == HEARTH_PG_FAULT_CONNECTION || committer->pg.conn == NULL || batch->in_doubt) {
-        return hearth_committers_abandoned(committer->all) ? HEARTH_VERDICT_FAILED
-                                                           : HEARTH_VERDICT_AGAIN;
+        return hearth_committers_abandoned(committer->all) ? HEARTH_OUTCOME_FAILED
+                                                           : HEARTH_OUTCOME_AGAIN;
     }
 
     size_t n_blocked = hearth_batch_blocked(batch);
 
     if (n_blocked > 0 && n_blocked < batch->n_items) {
-        return HEARTH_VERDICT_SORT;
+        return HEARTH_OUTCOME_SORT;
     }
 
     /* To wait for the node would hold up profiles of days that have leaves. */
     return n_blocked > 0 && batch->is_lacking
-               ? HEARTH_VERDICT_FAILED
+               ? HEARTH_OUTCOME_FAILED
                : judge_answered_error(committer, batch, fault, attempts);
 }
 
@@ -448,12 +449,12 @@ void hearth_committer_attempt(struct hearth_committer *committer, struct hearth_
 }
 
 /* Judge the last attempt, which did not store the batch. */
-static enum hearth_verdict judge_failed_attempt(struct hearth_committer *committer,
-                                                const struct hearth_batch *batch,
-                                                struct hearth_attempts *attempts,
-                                                struct hearth_err *err)
+static enum hearth_batch_outcome judge_failed_attempt(struct hearth_committer *committer,
+                                                      const struct hearth_batch *batch,
+                                                      struct hearth_attempts *attempts,
+                                                      struct hearth_err *err)
 {
-    enum hearth_verdict verdict =
+    enum hearth_batch_outcome outcome =
         judge_attempt(committer, batch, attempts->was_in_doubt, attempts->fault, attempts, err);
 
     if (batch->in_doubt && attempts->doubt_since_ns == 0) {
@@ -461,45 +462,45 @@ static enum hearth_verdict judge_failed_attempt(struct hearth_committer *committ
     } else if (!batch->in_doubt) {
         attempts->doubt_since_ns = 0;
     } else if (hearth_clock_mono_ns() - attempts->doubt_since_ns > MAX_DOUBT_NS) {
-        verdict = HEARTH_VERDICT_FAILED;
+        outcome = HEARTH_OUTCOME_FAILED;
     }
 
-    return verdict;
+    return outcome;
 }
 
-enum hearth_verdict hearth_committer_settle(struct hearth_committer *committer,
-                                            struct hearth_batch *batch,
-                                            struct hearth_attempts *attempts,
-                                            struct hearth_err *err)
+enum hearth_batch_outcome hearth_committer_settle(struct hearth_committer *committer,
+                                                  struct hearth_batch *batch,
+                                                  struct hearth_attempts *attempts,
+                                                  struct hearth_err *err)
 {
     for (;;) {
         if (attempts->status == HEARTH_OK && attempts->was_probe) {
             attempts->status = HEARTH_FAIL(err, HEARTH_INTERNAL,
                                            "the database ended %u connections that were storing it",
                                            attempts->n_lost);
-            return HEARTH_VERDICT_SPLIT;
+            return HEARTH_OUTCOME_SPLIT;
         }
         if (attempts->status == HEARTH_OK) {
             note_node_back(committer);
-            return HEARTH_VERDICT_STORED;
+            return HEARTH_OUTCOME_STORED;
         }
 
         /* Return, or wait before the next attempt. */
-        enum hearth_verdict verdict = judge_failed_attempt(committer, batch, attempts, err);
+        enum hearth_batch_outcome outcome = judge_failed_attempt(committer, batch, attempts, err);
         bool may_shrink = !attempts->is_whole &&
-                          (verdict == HEARTH_VERDICT_AGAIN || verdict == HEARTH_VERDICT_SPLIT);
-        if (verdict != HEARTH_VERDICT_AGAIN) {
-            return may_shrink ? HEARTH_VERDICT_SHRINK : verdict;
+                          (outcome == HEARTH_OUTCOME_AGAIN || outcome == HEARTH_OUTCOME_SPLIT);
+        if (outcome != HEARTH_OUTCOME_AGAIN) {
+            return may_shrink ? HEARTH_OUTCOME_SHRINK : outcome;
         }
         hearth_metric_add_label(HEARTH_M_BATCH_RETRIES, hearth_str_c(name_fault(attempts->fault)),
                                 1);
         note_lost_connection(committer, attempts->fault, err);
         if (gives_back(committer, batch, attempts->fault, attempts, err)) {
-            return HEARTH_VERDICT_RETURN;
+            return HEARTH_OUTCOME_RETURN;
         }
         wait_before_retry(committer);
         if (may_shrink) {
-            return HEARTH_VERDICT_SHRINK;
+            return HEARTH_OUTCOME_SHRINK;
         }
         hearth_committer_attempt(committer, batch, attempts, err);
     }

@@ -9,14 +9,14 @@
 #include "commit/batch.h"
 #include "commit/commit_queue.h"
 
-enum hearth_verdict {
-    HEARTH_VERDICT_STORED,
-    HEARTH_VERDICT_FAILED, /* no profile is stored; only at closing or after 12 h: not known */
-    HEARTH_VERDICT_SPLIT,  /* no profile is stored: try smaller batches */
-    HEARTH_VERDICT_SHRINK, /* no profile is stored, and some were withdrawn */
-    HEARTH_VERDICT_RETURN, /* no profile is stored, and some may be given back: the store is away */
-    HEARTH_VERDICT_SORT,   /* no profile is stored; some are blocked, others are not */
-    HEARTH_VERDICT_AGAIN,  /* not settled: send the same batch again; never returned */
+enum hearth_batch_outcome {
+    HEARTH_OUTCOME_STORED,
+    HEARTH_OUTCOME_FAILED, /* no profile is stored; only at closing or after 12 h: not known */
+    HEARTH_OUTCOME_SPLIT,  /* no profile is stored: try smaller batches */
+    HEARTH_OUTCOME_SHRINK, /* no profile is stored, and some were withdrawn */
+    HEARTH_OUTCOME_RETURN, /* no profile is stored, and some may be given back: the store is away */
+    HEARTH_OUTCOME_SORT,   /* no profile is stored; some are blocked, others are not */
+    HEARTH_OUTCOME_AGAIN,  /* not settled: send the same batch again; never returned */
 };
 
 /* Pause before the second attempt. */
@@ -40,13 +40,13 @@ struct hearth_attempts {
 void hearth_committer_attempt(struct hearth_committer *committer, struct hearth_batch *batch,
                               struct hearth_attempts *attempts, struct hearth_err *err);
 /*
- * After a first attempt: send the batch again until there is a verdict. attempts->status and `err`
- * are those of the last attempt; the status is OK only if the batch is STORED.
+ * After a first attempt: send the batch again until the outcome is known. attempts->status and
+ * `err` are those of the last attempt; the status is OK only if the batch is STORED.
  */
-enum hearth_verdict hearth_committer_settle(struct hearth_committer *committer,
-                                            struct hearth_batch *batch,
-                                            struct hearth_attempts *attempts,
-                                            struct hearth_err *err);
+enum hearth_batch_outcome hearth_committer_settle(struct hearth_committer *committer,
+                                                  struct hearth_batch *batch,
+                                                  struct hearth_attempts *attempts,
+                                                  struct hearth_err *err);
 
 /* The closing deadline has passed: nothing is sent any more. */
 bool hearth_committers_abandoned(struct hearth_committers *all);
