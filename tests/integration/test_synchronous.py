@@ -9,6 +9,7 @@ import threading
 import time
 import unittest
 
+import otlp
 import prometheus
 from server import PROFILES, PUSH, Cluster, RpcError, Server, eventually, sql
 from standby import Standby, kill9
@@ -43,6 +44,13 @@ class PendingChange(Pending):
         self.server.connect("hearth.v1.ApplicationService/Set", self.message, timeout=self.seconds)
 
 
+class PendingSpan(Pending):
+    """A span that is exported."""
+
+    def call(self):
+        self.server.grpc_bytes(otlp.EXPORT, self.message, timeout=self.seconds)
+
+
 class Synchronous(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -52,7 +60,8 @@ class Synchronous(unittest.TestCase):
             cls.addClassCleanup(cluster.stop)
         sql(cls.primary.url(), "ALTER SYSTEM SET synchronous_standby_names = '*'")
         sql(cls.primary.url(), "SELECT pg_reload_conf()")
-        cls.server = Server("--request-timeout", "10m", "--statement-timeout", "3s", database_url=cls.primary.url())
+        cls.server = Server("--request-timeout", "10m", "--statement-timeout", "3s", "--otlp-traces",
+                            database_url=cls.primary.url())
         cls.addClassCleanup(cls.server.kill)
         cls.server.grpc_bytes(PUSH, request("shop", "first"), timeout=60)
         cls.n_pushed = 1
@@ -110,6 +119,21 @@ class Synchronous(unittest.TestCase):
         self.standby.start()
         change.join(120)
         self.assertEqual(change.outcome, "ok")
+
+    def test_2_the_wait_of_spans_is_cancelled(self):
+        def export():
+            return otlp.request(({"service.name": "shop"}, [otlp.span(otlp.new_trace())]))
+
+        self.server.grpc_bytes(otlp.EXPORT, export())  # the service and the partition exist from here on
+        self.standby.stop()
+        pending = PendingSpan(self.server, export())
+        backend = eventually(self.waiting, 30, what="the wait of the commit")[0]
+        sql(self.primary.url(), "SELECT pg_cancel_backend(%s)" % backend)
+        time.sleep(2)  # there is a second wait, of the same backend or another
+        self.assertIsNone(pending.outcome)
+        self.standby.start()
+        pending.join(120)
+        self.assertEqual(pending.outcome, "ok")
 
     def test_3_the_primary_crashes_during_the_wait(self):
         push = self.push_without_standby()

@@ -226,28 +226,32 @@ struct transaction_run {
     bool was_in_doubt; /* an attempt before may have committed, without its synchronous standby */
 };
 
-/*
- * Commit. An attempt after one in doubt may find nothing left to write, and a commit without writes
- * waits for no standby: so it writes a message to the WAL, whose commit waits for all before it.
- */
-static enum hearth_status commit_transaction(struct transaction_run *run, struct hearth_err *err)
+enum hearth_status hearth_session_commit(struct hearth_pg *pg, bool may_repeat,
+                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
-    struct hearth_transaction *transaction = &run->transaction;
-    const char *sql = run->was_in_doubt
-                          ? "SELECT pg_logical_emit_message(true, 'hearth', 'settled'); COMMIT"
-                          : "COMMIT";
-    enum hearth_status status = hearth_pg_script(transaction->pg, sql, &transaction->fault, err);
-
-    run->was_in_doubt = run->was_in_doubt || transaction->fault == HEARTH_PG_FAULT_CONNECTION ||
-                        transaction->pg->lacks_standby;
-    if (status != HEARTH_OK || !transaction->pg->lacks_standby) {
-        return status;
+    HEARTH_TRY(hearth_pg_script(
+        pg,
+        may_repeat ? "SELECT pg_logical_emit_message(true, 'hearth', 'settled'); COMMIT" : "COMMIT",
+        ret_fault, err));
+    if (!pg->lacks_standby) {
+        return HEARTH_OK;
     }
 
-    transaction->fault = HEARTH_PG_FAULT_RETRY;
+    *ret_fault = HEARTH_PG_FAULT_RETRY;
     return HEARTH_FAIL(
         err, HEARTH_UNAVAILABLE,
         "the wait for the synchronous standby was cancelled; the change may be made");
+}
+
+static enum hearth_status commit_transaction(struct transaction_run *run, struct hearth_err *err)
+{
+    struct hearth_transaction *transaction = &run->transaction;
+    enum hearth_status status =
+        hearth_session_commit(transaction->pg, run->was_in_doubt, &transaction->fault, err);
+
+    run->was_in_doubt = run->was_in_doubt || transaction->fault == HEARTH_PG_FAULT_CONNECTION ||
+                        transaction->pg->lacks_standby;
+    return status;
 }
 
 static enum hearth_status run_transaction(void *context, struct hearth_pg *pg,

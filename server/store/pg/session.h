@@ -117,6 +117,17 @@ HEARTH_MUST_CHECK enum hearth_status hearth_store_in_transaction(const struct he
 HEARTH_MUST_CHECK enum hearth_status
 hearth_transaction_lock_tenant(struct hearth_transaction *transaction, struct hearth_err *err);
 
+/*
+ * Commit a transaction; OK only when the synchronous standbys, if there are any, have it.
+ * UNAVAILABLE with *ret_fault RETRY: somebody cancelled the wait for them, and it is committed.
+ *
+ * may_repeat: an earlier commit like that may have written all of it. A commit without writes waits
+ * for no standby; so this one writes a message to the WAL, and waits for all that is before it.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_session_commit(struct hearth_pg *pg, bool may_repeat,
+                                                           enum hearth_pg_fault *ret_fault,
+                                                           struct hearth_err *err);
+
 /* ---- rows that statements rely on ---- */
 
 /* Insert a row into hearth_data.writer; *ret_writer_id is its id, which no other server has. */

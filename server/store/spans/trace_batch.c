@@ -12,7 +12,8 @@
  * which are stored on their node afterwards (trace_lanes.h).
  *
  * ON CONFLICT DO NOTHING makes the inserts repeatable. Associations have no key: repeated ones, and
- * those of groups that were dropped, do no harm.
+ * those of groups that were dropped, do no harm. The commit waits for the synchronous standbys even
+ * if all rows are repeated, because the standbys may lack them.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
@@ -456,7 +457,7 @@ static enum hearth_status run_batch_transaction(struct groups *groups, struct he
 
     HEARTH_TRY(hearth_trace_snapshots_insert(groups->batch, pg, ret_fault, err));
 
-    return hearth_pg_script(pg, "COMMIT", ret_fault, err);
+    return hearth_session_commit(pg, true, ret_fault, err);
 }
 
 /* Again if a partition was dropped after it had been seen. */

@@ -144,7 +144,7 @@ static enum hearth_status insert_in_block(struct taken *taken, enum hearth_pg_fa
                                           taken->to->cancel, ret_fault, err);
     }
     if (status == HEARTH_OK) {
-        status = hearth_pg_script(pg, "COMMIT", ret_fault, err);
+        status = hearth_session_commit(pg, true, ret_fault, err);
     }
     if (status != HEARTH_OK) {
         hearth_pg_rollback(pg);
