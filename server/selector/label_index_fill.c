@@ -571,7 +571,8 @@ enum hearth_status hearth_label_index_add_series(struct hearth_label_index *inde
         return HEARTH_OK;
     }
 
-    if (!GROW(index, pair_pool, 2 * n_pairs) || !GROW(index, series, 1) ||
+    /* One more, so that the pool has an address even if the first series have no labels. */
+    if (!GROW(index, pair_pool, 2 * n_pairs + 1) || !GROW(index, series, 1) ||
         !id_table_reserve(&index->series_ids, series_id)) {
         return HEARTH_NO_MEMORY;
     }

@@ -99,7 +99,9 @@ struct encoding {
 
 static struct hearth_value_list list_values(const struct encoding *e, uint32_t k)
 {
-    return (struct hearth_value_list){e->values + k, e->made.n, e->made.n_types};
+    const int64_t *first =
+        e->made.n == 0 ? NULL : e->values + k; /* without samples there is no array */
+    return (struct hearth_value_list){first, e->made.n, e->made.n_types};
 }
 
 /* Write the values of column k as varints; those that are 1 only if `ones` says so. */
