@@ -19,7 +19,7 @@ enum {
     MOST_TYPES = 4
 };
 
-static int64_t g_acc[N_ACC];
+static int64_t g_acc[N_ACC]; /* zero, unless something is summed */
 
 static void require(bool ok)
 {
@@ -95,7 +95,6 @@ static void merge_hostile(const uint8_t *data, size_t size)
     struct hearth_str val0 = take(&data, &size, lengths[2]);
     struct hearth_err err = HEARTH_ERR_INIT;
     for (int is_column0 = 0; is_column0 < 2; is_column0++) {
-        memset(g_acc, 0, sizeof g_acc);
         enum hearth_status status =
             hearth_columns_merge(ids, val, val0, is_column0 != 0, g_acc, N_ACC, &err);
         require(status == HEARTH_OK || status == HEARTH_CORRUPT || status == HEARTH_OUT_OF_RANGE);
@@ -106,6 +105,7 @@ static void merge_hostile(const uint8_t *data, size_t size)
                 require(g_acc[i] == 0);
             }
         }
+        memset(g_acc, 0, sizeof g_acc);
         walk_hostile(ids, status == HEARTH_OK, bound);
     }
     sum_hostile(ids, val0, val);
@@ -145,6 +145,14 @@ static void sum_twice(const struct hearth_columns *c, uint32_t n_types, struct h
     hearth_block_sums_release(&others);
 }
 
+/* To zero all sums would take longer than what is tested here. */
+static void clear_sums(const uint32_t *ids, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        g_acc[ids[i]] = 0;
+    }
+}
+
 /* A sum that does not fit is refused, whichever sample it is of. */
 static void overflow_each(const struct hearth_columns *c, uint32_t k, const uint32_t *ids,
                           const int64_t *values, uint32_t n, uint32_t n_types)
@@ -152,7 +160,7 @@ static void overflow_each(const struct hearth_columns *c, uint32_t k, const uint
     struct hearth_err err = HEARTH_ERR_INIT;
 
     for (uint32_t i = 0; i < n; i += 1 + n / 8) {
-        memset(g_acc, 0, sizeof g_acc);
+        clear_sums(ids, n);
         g_acc[ids[i]] = INT64_MAX;
         enum hearth_status status =
             hearth_columns_merge(c->ids, c->vals[k], c->vals[0], k == 0, g_acc, N_ACC, &err);
@@ -186,7 +194,7 @@ static void encode_in_form(encode_fn *encode, const uint32_t *ids, const int64_t
     enum hearth_status status = encode(ids, values, n, n_types, &arena, &c, &err);
     require(status == HEARTH_OK || status == HEARTH_OUT_OF_RANGE);
     for (uint32_t k = 0; status == HEARTH_OK && k < n_types; k++) {
-        memset(g_acc, 0, sizeof g_acc);
+        clear_sums(ids, n);
         require(hearth_columns_merge(c.ids, c.vals[k], c.vals[0], k == 0, g_acc, N_ACC, &err) ==
                 HEARTH_OK);
         int64_t total = 0;
@@ -197,6 +205,7 @@ static void encode_in_form(encode_fn *encode, const uint32_t *ids, const int64_t
         require(total == c.totals[k]);
         overflow_each(&c, k, ids, values, n, n_types);
     }
+    clear_sums(ids, n);
     if (status == HEARTH_OK) {
         walk_each(c.ids, ids, n);
         sum_twice(&c, n_types, &arena);

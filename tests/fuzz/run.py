@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Run fuzz targets, append each run to ledger.tsv, and merge new coverage into the corpora.
 
-    run.py [--for 10m] [--jobs N] [--merge] [--by WHO] [TARGET...]
+    run.py [--for 10m] [--jobs N] [--fast] [--merge] [--by WHO] [TARGET...]
     run.py --ledger
 
 Inputs that reach new code are kept in build-fuzz/found/TARGET, so that the next run starts from them; findings are
 written to build-fuzz/findings/TARGET. Only --merge changes the seeds in corpus/TARGET.
+
+--fast: programs without sanitizers, which run several times as many inputs. Then the programs with sanitizers run each
+input that was kept.
 """
 
 import argparse
@@ -19,14 +22,17 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build-fuzz"
+FAST = HERE.parents[1] / "build-fuzz-fast"
 CORPUS = HERE / "corpus"
 LEDGER = HERE / "ledger.tsv"
 FAMILIES = HERE / "families.tsv"
 
+MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # making files took a third of the time of small targets
 UNITS = {"s": 1, "m": 60, "h": 3600}
 MERGED_BYTES = 4096  # larger inputs stay out of the repository
 SMALL_BYTES = 1024  # of inputs in the first half of a run: most branches need no more, and small inputs run more often
@@ -62,8 +68,8 @@ def libfuzzer_options():
     return ["-%s=%s" % item for item in options.items()], options.getint("report_slow_units")
 
 
-def program(target):
-    return BUILD / "bin" / ("fuzz_" + target)
+def program(target, build=BUILD):
+    return build / "bin" / ("fuzz_" + target)
 
 
 def directory_of(kind, target):
@@ -88,7 +94,7 @@ def source_commit():
     return commit + ("+" if changed else "")
 
 
-def fuzz(target, seconds):
+def fuzz(target, seconds, fast):
     """Run one target; returns its values of the ledger and the paths of findings."""
     found, findings = directory_of("found", target), directory_of("findings", target)
     for old in findings.iterdir():
@@ -96,23 +102,28 @@ def fuzz(target, seconds):
     dictionary = HERE / "dictionaries" / (target + ".dict")
     log = BUILD / "findings" / (target + ".log")
     options, slow_seconds = libfuzzer_options()
-    command = [
-        program(target),
+    arguments = [
         *options,
         "-print_final_stats=1",
         "-artifact_prefix=%s/" % findings,
         *(["-dict=%s" % dictionary] if dictionary.exists() else []),
-        found,
-        CORPUS / target,
     ]
 
     begun = time.monotonic()
-    with open(log, "wb") as file:
+    with open(log, "wb") as file, tempfile.TemporaryDirectory(prefix="fuzz-", dir=MEMORY) as new:
+
+        def run(build, *more):
+            command = [program(target, build), *arguments, *more, new, found, CORPUS / target]
+            return subprocess.run(command, stdout=file, stderr=file, check=False).returncode == 0
+
+        passed = True
         for limit in (["-max_len=%d" % SMALL_BYTES], []):
             seconds_left = seconds - round(time.monotonic() - begun)
             times = ["-max_total_time=%d" % max(1, seconds_left // 2 if limit else seconds_left)]
-            if subprocess.run([*command, *limit, *times], stdout=file, stderr=file, check=False).returncode != 0:
-                break
+            passed = passed and run(FAST if fast else BUILD, *limit, *times)
+        if fast and passed:
+            run(BUILD, "-runs=0")
+        shutil.copytree(new, found, dirs_exist_ok=True)
     text = log.read_text(errors="replace")
 
     def numbers(pattern):
@@ -130,6 +141,7 @@ def fuzz(target, seconds):
         "edges": str(max(numbers(r"cov: (\d+)"))),
         "peak MiB": str(max(numbers(r"stat::peak_rss_mb: *(\d+)"))),
         "findings": str(len(paths)),
+        "sanitizers": "no" if fast else "yes",
     }
     return values, paths
 
@@ -161,13 +173,21 @@ def merge(target):
 def print_ledger():
     """Sums over the runs, by family."""
     runs = rows(LEDGER)
-    print("%-12s %16s %8s %9s  %s" % ("family", "executions", "hours", "findings", "targets"))
+    print("%-12s %16s %16s %8s %9s  %s" % ("family", "executions", "with sanitizers", "hours", "findings", "targets"))
     for family, targets in targets_of_families().items():
         own = [run for run in runs if run["target"] in targets]
         total = {name: sum(int(run[name]) for run in own) for name in ("executions", "seconds", "findings")}
+        checked = sum(int(run["executions"]) for run in own if run.get("sanitizers") != "no")
         print(
-            "%-12s %16s %8.2f %9d  %s"
-            % (family, f"{total['executions']:,}", total["seconds"] / 3600, total["findings"], " ".join(targets))
+            "%-12s %16s %16s %8.2f %9d  %s"
+            % (
+                family,
+                f"{total['executions']:,}",
+                f"{checked:,}",
+                total["seconds"] / 3600,
+                total["findings"],
+                " ".join(targets),
+            )
         )
 
 
@@ -177,6 +197,7 @@ def main():
     )
     parser.add_argument("--for", dest="seconds", type=duration, default=60, help="of each target [60s]")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="targets that run at a time [processors]")
+    parser.add_argument("--fast", action="store_true", help="without sanitizers, but for inputs that reach new code")
     parser.add_argument("--merge", action="store_true", help="then add small inputs with new coverage to the corpora")
     parser.add_argument("--by", default="./dev fuzz", help="who or what ran them, for the ledger [./dev fuzz]")
     parser.add_argument("--ledger", action="store_true", help="only print the sums of the ledger by family")
@@ -196,7 +217,7 @@ def main():
     about = {"date": datetime.date.today().isoformat(), "commit": source_commit(), "run by": options.by}
     n_findings = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        runs = [pool.submit(fuzz, target, options.seconds) for target in options.targets or known]
+        runs = [pool.submit(fuzz, target, options.seconds, options.fast) for target in options.targets or known]
         for run in concurrent.futures.as_completed(runs):
             values, paths = run.result()
             note({**about, **values})
