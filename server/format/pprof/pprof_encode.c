@@ -162,7 +162,6 @@ static void put_location(struct hearth_buf *out, const struct hearth_profile *pr
                          uint32_t index)
 {
     const struct hearth_location *l = &profile->locations[index];
-    const struct hearth_line *lines = profile->lines + l->first_line;
     uint8_t *at = reserve_bytes(out, 16 + 4 * (1 + MAX_VARINT) +
                                          (size_t)l->n_lines * (2 + 2 * (1 + MAX_VARINT)));
     if (at == NULL) {
@@ -174,9 +173,10 @@ static void put_location(struct hearth_buf *out, const struct hearth_profile *pr
     at = put_int(at, 2, make_id(l->mapping));
     at = put_int(at, 3, l->address);
     for (uint32_t i = 0; i < l->n_lines; i++) {
+        const struct hearth_line *line = &profile->lines[l->first_line + i];
         uint8_t *inner = at = open_message(at, 4);
-        at = put_int(at, 1, make_id(lines[i].function));
-        at = put_int(at, 2, (uint64_t)lines[i].line);
+        at = put_int(at, 1, make_id(line->function));
+        at = put_int(at, 2, (uint64_t)line->line);
         at = close_message(inner, at);
     }
 
