@@ -752,7 +752,9 @@ static size_t redact_pattern(const struct hearth_pattern *pattern, struct hearth
         at = to > at ? to : at + 1;
     }
 
-    hearth_buf_append(out, text.p + kept, text.n - kept);
+    if (kept < text.n) {
+        hearth_buf_append(out, text.p + kept, text.n - kept);
+    }
 
     return n_removed;
 }

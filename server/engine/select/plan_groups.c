@@ -40,7 +40,7 @@ static void find_service_tombstones(const struct planner *p, struct plan_service
         }
     }
 
-    service->tombstones = state->tombstones + low;
+    service->tombstones = low < state->n_tombstones ? &state->tombstones[low] : NULL;
     while (low < state->n_tombstones && state->tombstones[low].service_id == service_id) {
         service->n_tombstones++;
         low++;

@@ -498,7 +498,7 @@ static uint32_t add_location_nodes(struct hearth_dict *dict, uint32_t node,
 /* Number of root-most locations that stack s shares with stack s - 1. */
 static uint32_t count_shared(const struct hearth_dict *dict, uint32_t s)
 {
-    if (s == 0) {
+    if (s == 0 || dict->stack_first[s + 1] == 0) { /* the latter: no stack so far has a location */
         return 0;
     }
 
@@ -526,8 +526,8 @@ static bool place_stacks(struct hearth_dict *dict)
 
     /* At the start, impl->path belongs to the last stack of an earlier call. */
     for (uint32_t s = dict->n_tree_stacks; s < dict->n_stacks; s++) {
-        const uint32_t *locs = dict->stack_locs + dict->stack_first[s];
         uint32_t depth = dict->stack_first[s + 1] - dict->stack_first[s];
+        const uint32_t *locs = depth == 0 ? NULL : dict->stack_locs + dict->stack_first[s];
         if (!hearth_mem_grow(&impl->path, &impl->cap_path, depth, sizeof(uint32_t))) {
             return false;
         }

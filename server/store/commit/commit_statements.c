@@ -186,7 +186,7 @@ enum hearth_status hearth_statements_insert(struct hearth_statement_run *run,
         HEARTH_TRY(run_statement(run, number, n * rows->n_columns, values, lengths));
     }
 
-    assert(at == rows->bytes.p + rows->bytes.n);
+    assert((size_t)(at - rows->bytes.p) == rows->bytes.n);
 
     return HEARTH_OK;
 }
