@@ -2,10 +2,6 @@
 if(HEARTH_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
-  # clang counts `NULL + 0` as an overflow. It is none on any machine, and C2y defines it.
-  if(CMAKE_C_COMPILER_ID MATCHES "Clang" AND NOT HEARTH_FUZZ)
-    add_compile_options(-fno-sanitize=pointer-overflow)
-  endif()
 elseif(HEARTH_SANITIZE STREQUAL "thread")
   add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
   add_link_options(-fsanitize=thread)
