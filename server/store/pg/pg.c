@@ -734,23 +734,6 @@ enum hearth_status hearth_pg_send_ahead(struct hearth_pg *pg, const char *sql,
     return HEARTH_OK;
 }
 
-void hearth_pg_give_up(struct hearth_pg *const *pgs, size_t n)
-{
-    PGconn *conns[HEARTH_PG_MAX_CANCELS] = {NULL};
-    size_t n_conns = 0;
-    assert(n <= HEARTH_PG_MAX_CANCELS);
-
-    for (size_t i = 0; i < n; i++) {
-        if (pgs[i]->conn != NULL && pgs[i]->ahead != NULL) {
-            conns[n_conns++] = pgs[i]->conn;
-        }
-    }
-    hearth_pg_cancel_statements(conns, n_conns);
-    for (size_t i = 0; i < n; i++) {
-        hearth_pg_close(pgs[i]);
-    }
-}
-
 /* ---- scripts: several statements in one message ---- */
 
 enum hearth_status hearth_pg_script_send(struct hearth_pg *pg, const char *sql,

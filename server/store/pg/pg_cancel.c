@@ -4,6 +4,8 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/signals.h"
 
+#include "pg/pg.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -122,5 +124,22 @@ void hearth_pg_cancel_statements(PGconn *const *conns, size_t n)
             wait_until_sent(requests[i], until_ns);
             release_request(requests[i]);
         }
+    }
+}
+
+void hearth_pg_give_up(struct hearth_pg *const *pgs, size_t n)
+{
+    PGconn *conns[HEARTH_PG_MAX_CANCELS] = {NULL};
+    size_t n_conns = 0;
+    assert(n <= HEARTH_PG_MAX_CANCELS);
+
+    for (size_t i = 0; i < n; i++) {
+        if (pgs[i]->conn != NULL && pgs[i]->ahead != NULL) {
+            conns[n_conns++] = pgs[i]->conn;
+        }
+    }
+    hearth_pg_cancel_statements(conns, n_conns);
+    for (size_t i = 0; i < n; i++) {
+        hearth_pg_close(pgs[i]);
     }
 }
