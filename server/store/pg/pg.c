@@ -362,6 +362,14 @@ static struct hearth_pg_repeated *find_repeated(struct hearth_pg *pg, const char
     return NULL;
 }
 
+/* Whether it was prepared, or was not worth it; if it has one plan, not long ago. */
+static bool is_settled(const struct hearth_pg_repeated *known)
+{
+    return known->prepared_mono_ns != 0 &&
+           (!known->has_one_plan ||
+            hearth_clock_mono_ns() - known->prepared_mono_ns < HEARTH_PG_PREPARED_NS);
+}
+
 static void name_repeated(uint32_t number, char name[24])
 {
     (void)snprintf(name, 24, "hearth_%u", (unsigned)number);
@@ -392,7 +400,26 @@ static void remember_repeated(struct hearth_pg *pg, const char *sql)
 
     forget_repeated(pg, oldest);
     *oldest = (struct hearth_pg_repeated){.text = hearth_hash128(sql, strlen(sql), 0),
-                                          .last_run = ++pg->n_repeated};
+                                          .last_run = ++pg->n_repeated,
+                                          .last_mono_ns = hearth_clock_mono_ns()};
+}
+
+/* Whether it is worth it. */
+static bool is_worth_preparing(struct hearth_pg *pg, const struct hearth_pg_params *params)
+{
+    PGresult *result = NULL;
+    if (params->one_plan_if == NULL) {
+        return true;
+    }
+    if (hearth_pg_exec(pg, params->one_plan_if, NULL, NULL, &result, NULL, NULL) != HEARTH_OK) {
+        return false;
+    }
+
+    bool is_worth_it = PQntuples(result) == 1 && PQgetlength(result, 0, 0) == 1 &&
+                       PQgetvalue(result, 0, 0)[0] != 0;
+    PQclear(result);
+
+    return is_worth_it;
 }
 
 static void prepare_repeated(struct hearth_pg *pg, const char *sql,
@@ -400,9 +427,14 @@ static void prepare_repeated(struct hearth_pg *pg, const char *sql,
                              struct hearth_pg_repeated *known)
 {
     char name[24];
+    known->prepared_mono_ns = hearth_clock_mono_ns();
+    known->has_one_plan = params->one_plan_if != NULL;
+    if (!is_worth_preparing(pg, params) || pg->conn == NULL) {
+        return;
+    }
+
     uint32_t number = ++pg->n_prepared;
     name_repeated(number, name);
-
     enum hearth_status status = hearth_pg_pipeline_begin(pg, NULL, NULL);
     if (status == HEARTH_OK && PQsendPrepare(pg->conn, name, sql, params->n, params->types) != 1) {
         status = hearth_pg_fail_lost(pg, NULL, NULL);
@@ -422,8 +454,8 @@ static void prepare_repeated(struct hearth_pg *pg, const char *sql,
 }
 
 /*
- * After a run: remember the text, and prepare it after its second run. If that fails, the next run
- * does without. Forget what has failed: after a change of its tables, it may never run again.
+ * After a run: remember the text, and prepare it after its second run. If that fails, the next runs
+ * do without. Forget what has failed: after a change of its tables, it may never run again.
  */
 static void learn_repeated(struct hearth_pg *pg, const char *sql,
                            const struct hearth_pg_params *params, bool is_ok)
@@ -438,18 +470,47 @@ static void learn_repeated(struct hearth_pg *pg, const char *sql,
         return;
     }
 
+    bool is_small = pg->n_visited <= HEARTH_PG_PREPARED_ROWS;
+    if (known != NULL && known->number != 0 && (!is_small || !is_settled(known))) {
+        forget_repeated(pg, known);
+        known = NULL;
+    }
+
     if (known == NULL) {
         remember_repeated(pg, sql);
         return;
     }
 
+    int64_t now_ns = hearth_clock_mono_ns();
+    bool is_frequent =
+        params->one_plan_if == NULL || now_ns - known->last_mono_ns < HEARTH_PG_RUN_AGAIN_NS;
     known->last_run = ++pg->n_repeated;
-    if (known->number == 0) {
+    known->last_mono_ns = now_ns;
+    if (known->number == 0 && is_small && is_frequent && !is_settled(known)) {
         prepare_repeated(pg, sql, params, known);
     }
 }
 
 /* ---- sending ---- */
+
+static bool send_statement(struct hearth_pg *pg, const char *sql,
+                           const struct hearth_pg_params *params);
+
+/*
+ * Send a prepared statement, for which PostgreSQL uses one plan for all values. The setting would
+ * reach all other statements of the session, so it is only made for this one.
+ */
+static bool send_one_plan(struct hearth_pg *pg, const char *name,
+                          const struct hearth_pg_params *params)
+{
+    pg->is_one_plan = true;
+
+    return PQenterPipelineMode(pg->conn) == 1 &&
+           send_statement(pg, "SET plan_cache_mode = force_generic_plan", NULL) &&
+           PQsendQueryPrepared(pg->conn, name, params->n, params->values, params->lengths,
+                               params->formats, 1) == 1 &&
+           send_statement(pg, "RESET plan_cache_mode", NULL) && PQpipelineSync(pg->conn) == 1;
+}
 
 /* Send a statement that may be prepared. */
 static bool send_repeated(struct hearth_pg *pg, const char *sql,
@@ -458,12 +519,15 @@ static bool send_repeated(struct hearth_pg *pg, const char *sql,
     const struct hearth_pg_repeated *known = find_repeated(pg, sql);
     char name[24];
 
-    if (known == NULL || known->number == 0 || pg->wall != NULL) {
+    if (known == NULL || known->number == 0 || !is_settled(known) || find_first_sql(pg) != NULL) {
         return PQsendQueryParams(pg->conn, sql, params->n, params->types, params->values,
                                  params->lengths, params->formats, 1) == 1;
     }
 
     name_repeated(known->number, name);
+    if (params->one_plan_if != NULL) {
+        return send_one_plan(pg, name, params);
+    }
 
     return PQsendQueryPrepared(pg->conn, name, params->n, params->values, params->lengths,
                                params->formats, 1) == 1;
@@ -485,9 +549,9 @@ static bool send_statement(struct hearth_pg *pg, const char *sql,
                                    params->lengths, params->formats, 1) == 1;
 }
 
-/* Skip the result of the first statement of a pipeline, which must not fail. */
-static enum hearth_status skip_first_result(struct hearth_pg *pg, const struct patience *patience,
-                                            enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* Skip the result of a statement of a pipeline, which must not fail. */
+static enum hearth_status skip_result(struct hearth_pg *pg, const struct patience *patience,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     PGresult *result = NULL;
 
@@ -533,6 +597,8 @@ static enum hearth_status send_params(struct hearth_pg *pg, const char *sql,
         return HEARTH_OK;
     }
 
+    pg->is_one_plan = false;
+
     const struct hearth_pg_params *failed =
         params != NULL && params->failed ? params
                                          : (pg->wall != NULL && pg->wall->failed ? pg->wall : NULL);
@@ -551,7 +617,7 @@ static enum hearth_status send_params(struct hearth_pg *pg, const char *sql,
         return hearth_pg_fail_lost(pg, ret_fault, err);
     }
 
-    return skip_first_result(pg, patience, ret_fault, err);
+    return skip_result(pg, patience, ret_fault, err);
 }
 
 /*
@@ -593,6 +659,8 @@ static enum hearth_status exec_statement(struct hearth_pg *pg, const char *sql,
                                          struct hearth_cancel *cancel, PGresult **ret_result,
                                          enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
+    assert(params == NULL || params->one_plan_if == NULL);
+
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
     struct patience patience = choose_patience(pg, cancel);
     HEARTH_TRY(send_params(pg, sql, params, &patience, ret_fault, err));
@@ -634,16 +702,22 @@ static enum hearth_status stream_statement(struct hearth_pg *pg, const char *sql
     struct patience patience = choose_patience(pg, cancel);
     bool was_sent = pg->ahead != NULL;
     HEARTH_TRY(send_params(pg, sql, params, &patience, ret_fault, err));
-    if (!was_sent && PQsetSingleRowMode(pg->conn) != 1) {
+    if (pg->is_one_plan) {
+        HEARTH_TRY(skip_result(pg, &patience, ret_fault, err));
+    }
+    if ((!was_sent || pg->is_one_plan) && PQsetSingleRowMode(pg->conn) != 1) {
         return hearth_pg_fail_lost(pg, ret_fault, err);
     }
 
     /* Visit the rows. */
-    unsigned n_rows = 0;
+    pg->n_visited = 0;
     for (;;) {
         PGresult *result = NULL;
         HEARTH_TRY(next_result(pg, &patience, &result, ret_fault, err));
         if (result == NULL) {
+            if (pg->is_one_plan) {
+                HEARTH_TRY(skip_result(pg, &patience, ret_fault, err));
+            }
             return end_statement(pg, &patience, ret_fault, err);
         }
 
@@ -654,7 +728,7 @@ static enum hearth_status stream_statement(struct hearth_pg *pg, const char *sql
         enum hearth_status status = HEARTH_OK;
         if (PQresultStatus(result) == PGRES_SINGLE_TUPLE) {
             /* Buffered rows need no await_socket(): check for cancellation every 256 rows. */
-            if ((++n_rows & 0xff) == 0) {
+            if ((++pg->n_visited & 0xff) == 0) {
                 status = hearth_cancel_check(patience.cancel, err);
             }
 
@@ -687,6 +761,7 @@ enum hearth_status hearth_pg_exec(struct hearth_pg *pg, const char *sql,
     int64_t began_ns = hearth_clock_mono_ns();
     enum hearth_status status = exec_statement(pg, sql, params, cancel, ret_result, ret_fault, err);
 
+    pg->n_visited = 0;
     note_statement(began_ns);
     if (params != NULL && params->is_repeated) {
         learn_repeated(pg, sql, params, status == HEARTH_OK);
@@ -706,6 +781,9 @@ enum hearth_status hearth_pg_stream(struct hearth_pg *pg, const char *sql,
         stream_statement(pg, sql, params, cancel, visit, context, ret_fault, err);
 
     note_statement(began_ns);
+    if (params != NULL && params->is_repeated) {
+        learn_repeated(pg, sql, params, status == HEARTH_OK);
+    }
 
     return status;
 }
@@ -724,7 +802,7 @@ enum hearth_status hearth_pg_send_ahead(struct hearth_pg *pg, const char *sql,
 
     struct patience none = {NULL, INT64_MAX};
     HEARTH_TRY(send_params(pg, sql, params, &none, NULL, err));
-    if (is_streamed && PQsetSingleRowMode(pg->conn) != 1) {
+    if (is_streamed && !pg->is_one_plan && PQsetSingleRowMode(pg->conn) != 1) {
         return hearth_pg_fail_lost(pg, NULL, err);
     }
 
@@ -906,8 +984,8 @@ enum hearth_status hearth_pg_begin(struct hearth_pg *pg, const char *begin,
         return hearth_pg_fail_lost(pg, ret_fault, err);
     }
 
-    HEARTH_TRY(skip_first_result(pg, &patience, ret_fault, err));
-    HEARTH_TRY(skip_first_result(pg, &patience, ret_fault, err));
+    HEARTH_TRY(skip_result(pg, &patience, ret_fault, err));
+    HEARTH_TRY(skip_result(pg, &patience, ret_fault, err));
 
     return end_statement(pg, &patience, ret_fault, err);
 }

@@ -18,6 +18,7 @@
 #include "hearth/base/arena.h"
 #include "hearth/base/buf.h"
 #include "hearth/base/cancel.h"
+#include "hearth/base/clock.h"
 #include "hearth/base/hash.h"
 #include "hearth/base/secret.h"
 
@@ -41,11 +42,24 @@ struct hearth_pg_doubt {
  * One of the last statements of a connection that were said to be run again (is_repeated of their
  * parameters). All are forgotten when it connects.
  */
-#define HEARTH_PG_REPEATED 8
+#define HEARTH_PG_REPEATED 16
+/*
+ * A statement that always has one plan for all values (one_plan_if of its parameters) is used for
+ * this time, then it is prepared anew: PostgreSQL keeps the plan that it made for the sizes of the
+ * tables. If it is run less often it is not prepared, nor if its last run returned more rows: such
+ * a plan reads each row by the index, which costs 0.5 us a row more than a plan for these values,
+ * and planning is a small part then.
+ */
+#define HEARTH_PG_PREPARED_NS   (60 * HEARTH_NS_PER_SEC)
+#define HEARTH_PG_RUN_AGAIN_NS  (20 * HEARTH_NS_PER_SEC)
+#define HEARTH_PG_PREPARED_ROWS 400
 struct hearth_pg_repeated {
     struct hearth_hash128 text; /* its hash */
     int64_t last_run;           /* n_repeated then; 0: the entry is empty */
+    int64_t last_mono_ns;       /* when */
     uint32_t number;            /* its name, if it is prepared; 0: it is not */
+    int64_t prepared_mono_ns;   /* when it was, or when one_plan_if said no; 0: neither */
+    bool has_one_plan;          /* or would have */
 };
 
 /* Not moved while it is connected: libpq keeps its address. */
@@ -88,6 +102,8 @@ struct hearth_pg {
     const char *ahead;     /* the text of a statement that was sent ahead; NULL: none */
     int64_t ahead_mono_ns; /* when */
     struct hearth_pg_repeated repeated[HEARTH_PG_REPEATED];
+    bool is_one_plan;    /* the statement of the last message stands between two settings */
+    size_t n_visited;    /* rows of the last hearth_pg_stream; 0 after hearth_pg_exec */
     int64_t n_repeated;  /* runs of such statements */
     uint32_t n_prepared; /* of them, each with the next number for its name */
 };
@@ -138,11 +154,18 @@ struct hearth_pg_params {
     int n;
     bool failed; /* memory was refused */
     /*
-     * The text is likely to be run again, with other values of the same types. hearth_pg_exec
-     * prepares it then after its second run, on a direct connection without a wall, so that
-     * PostgreSQL need not parse and plan it each time. To be set after _init, which sets false.
+     * The text is likely to be run again, with other values of the same types. hearth_pg_exec and
+     * hearth_pg_stream prepare it then after its second run, on a direct connection without a wall,
+     * so that PostgreSQL need not parse it each time, nor plan it, if it finds one plan for all
+     * values to be good. To be set after _init, which sets false.
      */
     bool is_repeated;
+    /*
+     * With is_repeated, for hearth_pg_stream only: when prepared, the statement always has one plan
+     * for all values. This is a statement without parameters that returns one boolean, whether that
+     * is worth it; asked before. NULL: PostgreSQL chooses. Lives as long as the parameters.
+     */
+    const char *one_plan_if;
     Oid types[32];
     const char *values[32];
     int lengths[32], formats[32];

@@ -440,6 +440,163 @@ static void a_prepared_statement_that_fails_is_forgotten(void **state)
     hearth_pg_close(&pg);
 }
 
+static enum hearth_status add_number(void *context, const PGresult *row, struct hearth_err *err)
+{
+    (void)err;
+    *(int64_t *)context += hearth_pg_i64(row, 0, 0);
+    return HEARTH_OK;
+}
+
+/* The sum of 1 to n; the statement is prepared if `one_plan_if` says so. */
+static int64_t stream_again(struct hearth_pg *pg, const char *one_plan_if, int32_t n, bool is_ahead)
+{
+    static const char sql[] = "SELECT generate_series(1, $1)::int8";
+    struct hearth_arena arena;
+    struct hearth_pg_params params;
+    int64_t sum = 0;
+    hearth_arena_init(&arena, 0);
+    hearth_pg_params_init(&params, &arena);
+    params.is_repeated = true;
+    params.one_plan_if = one_plan_if;
+    hearth_pg_param_i32(&params, n);
+    if (is_ahead) {
+        assert_int_equal(hearth_pg_send_ahead(pg, sql, &params, true, NULL), HEARTH_OK);
+    }
+    assert_int_equal(hearth_pg_stream(pg, sql, &params, NULL, add_number, &sum, NULL, NULL),
+                     HEARTH_OK);
+    hearth_arena_release(&arena);
+
+    return sum;
+}
+
+/* How often the session has run what it has prepared, by one plan for all values, or otherwise. */
+static int64_t count_runs(struct hearth_pg *pg, const char *plans)
+{
+    char sql[128];
+    PGresult *result = NULL;
+    (void)snprintf(sql, sizeof sql, "SELECT coalesce(sum(%s), 0)::int8 FROM pg_prepared_statements",
+                   plans);
+    assert_int_equal(hearth_pg_exec(pg, sql, NULL, NULL, &result, NULL, NULL), HEARTH_OK);
+    int64_t n = hearth_pg_i64(result, 0, 0);
+    PQclear(result);
+    return n;
+}
+
+/* Other statements of the session do not get plans for all values. */
+static void assert_session_has_no_setting(struct hearth_pg *pg)
+{
+    PGresult *result = NULL;
+    assert_int_equal(hearth_pg_exec(pg, "SHOW plan_cache_mode", NULL, NULL, &result, NULL, NULL),
+                     HEARTH_OK);
+    assert_true(hearth_str_eq_c(hearth_pg_str(result, 0, 0), "auto"));
+    PQclear(result);
+}
+
+static void a_stream_that_is_run_again_has_one_plan_for_all_values(void **state)
+{
+    (void)state;
+    struct hearth_pg pg = connect_pg();
+    pg.is_direct = true;
+
+    for (int32_t i = 0; i < 10; i++) {
+        assert_int_equal(stream_again(&pg, "SELECT true", i, i % 2 == 1), i * (i + 1) / 2);
+    }
+    assert_int_equal(count_prepared(&pg), 1);
+    assert_int_equal(count_runs(&pg, "generic_plans"), 8);
+    assert_int_equal(count_runs(&pg, "custom_plans"), 0);
+
+    assert_session_has_no_setting(&pg);
+    hearth_pg_close(&pg);
+}
+
+static void a_stream_with_one_plan_that_fails_leaves_the_connection_as_it_was(void **state)
+{
+    (void)state;
+    static const char sql[] = "SELECT 12::int8 / ($1 - i) FROM generate_series(1, 3) i";
+    struct hearth_pg pg = connect_pg();
+    pg.is_direct = true;
+
+    for (int32_t i = 4; i < 20; i++) {
+        struct hearth_arena arena;
+        struct hearth_pg_params params;
+        enum hearth_pg_fault fault;
+        int64_t sum = 0;
+        bool fails = i % 4 == 3;
+        hearth_arena_init(&arena, 0);
+        hearth_pg_params_init(&params, &arena);
+        params.is_repeated = true;
+        params.one_plan_if = "SELECT true";
+        hearth_pg_param_i32(&params, fails ? 3 : i);
+        assert_int_equal(hearth_pg_stream(&pg, sql, &params, NULL, add_number, &sum, &fault, NULL),
+                         fails ? HEARTH_INTERNAL : HEARTH_OK);
+        assert_int_equal(sum, fails ? 6 + 12 : 12 / (i - 1) + 12 / (i - 2) + 12 / (i - 3));
+        assert_int_equal(count_prepared(&pg), i % 4 == 1 || i % 4 == 2);
+        assert_session_has_no_setting(&pg);
+        hearth_arena_release(&arena);
+    }
+    hearth_pg_close(&pg);
+}
+
+static void a_stream_is_not_prepared_where_it_is_not_worth_it(void **state)
+{
+    (void)state;
+    static const char *const refusals[] = {"SELECT false", "SELECT true WHERE false",
+                                           "SELECT missing", "SELECT 1"};
+    struct hearth_pg pg = connect_pg();
+    pg.is_direct = true;
+
+    for (size_t k = 0; k < HEARTH_ARRAY_LEN(refusals); k++) {
+        for (int32_t i = 0; i < 4; i++) {
+            assert_int_equal(stream_again(&pg, refusals[k], i, false), i * (i + 1) / 2);
+        }
+        assert_int_equal(count_prepared(&pg), 0);
+        assert_int_equal(hearth_pg_connect(&pg, 60000, NULL), HEARTH_OK);
+        pg.is_direct = true;
+    }
+
+    /* Many rows: it is forgotten, until few come again. */
+    for (int32_t i = 0; i < 6; i++) {
+        int32_t n = i == 3 ? HEARTH_PG_PREPARED_ROWS + 1 : HEARTH_PG_PREPARED_ROWS;
+        assert_int_equal(stream_again(&pg, "SELECT true", n, false), n * (n + 1) / 2);
+        assert_int_equal(count_prepared(&pg), i == 1 || i == 2 || i > 3);
+    }
+    hearth_pg_close(&pg);
+}
+
+static void what_was_prepared_long_ago_is_prepared_anew(void **state)
+{
+    (void)state;
+    struct hearth_pg pg = connect_pg();
+    pg.is_direct = true;
+
+    for (int32_t i = 0; i < 3; i++) {
+        (void)stream_again(&pg, "SELECT true", 4, false);
+    }
+    assert_int_equal(count_runs(&pg, "generic_plans"), 1);
+    for (size_t i = 0; i < HEARTH_PG_REPEATED; i++) {
+        pg.repeated[i].prepared_mono_ns -= HEARTH_PG_PREPARED_NS;
+    }
+    for (int i = 0; i < 3; i++) {
+        for (int is_ahead = 0; is_ahead <= 1; is_ahead++) {
+            assert_int_equal(stream_again(&pg, "SELECT true", 4, is_ahead == 1), 10);
+            assert_int_equal(count_prepared(&pg), i > 0 || is_ahead == 1);
+        }
+    }
+    assert_int_equal(count_runs(&pg, "generic_plans"), 4);
+
+    /* What is run seldom is not. */
+    assert_int_equal(hearth_pg_connect(&pg, 60000, NULL), HEARTH_OK);
+    pg.is_direct = true;
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(stream_again(&pg, "SELECT true", 4, false), 10);
+        for (size_t k = 0; k < HEARTH_PG_REPEATED; k++) {
+            pg.repeated[k].last_mono_ns -= HEARTH_PG_RUN_AGAIN_NS;
+        }
+    }
+    assert_int_equal(count_prepared(&pg), 0);
+    hearth_pg_close(&pg);
+}
+
 static void wait_until_nothing_runs(void)
 {
     for (int i = 0; i < 4000; i++) {
@@ -607,6 +764,10 @@ int main(void)
         cmocka_unit_test(a_pipeline_commits_all_of_its_statements_or_none),
         cmocka_unit_test(a_statement_that_is_run_again_is_prepared_on_a_direct_connection_only),
         cmocka_unit_test(a_prepared_statement_that_fails_is_forgotten),
+        cmocka_unit_test(a_stream_that_is_run_again_has_one_plan_for_all_values),
+        cmocka_unit_test(a_stream_with_one_plan_that_fails_leaves_the_connection_as_it_was),
+        cmocka_unit_test(a_stream_is_not_prepared_where_it_is_not_worth_it),
+        cmocka_unit_test(what_was_prepared_long_ago_is_prepared_anew),
         cmocka_unit_test(a_deadline_ends_the_statement_in_postgresql),
         cmocka_unit_test(a_deadline_holds_although_postgresql_does_not_take_the_cancellation),
         cmocka_unit_test(a_deadline_that_has_just_passed_does_not_wait_for_ever),
