@@ -395,6 +395,8 @@ class CitusOperations(unittest.TestCase):
                 log.seek(mark)
                 logged += log.read()
         # The names of tables are new after a move, so the first queries then are not prepared.
+        self.assertGreater(len(re.findall(r"execute hearth_\d+: SELECT \* FROM \(SELECT service_id, watermark", logged)), 0)
+        self.assertGreater(len(re.findall(r"execute hearth_\d+: SELECT \* FROM \(SELECT count", logged)), 0)
         self.assertGreater(len(re.findall(r"execute hearth_\d+: SELECT", logged)), 3)
         server.stop()
 

@@ -9,7 +9,7 @@
  *     SELECT * FROM (SELECT service_id, generation AS who, .. FROM hearth_data.roll_state
  *         WHERE service_id = ANY ($5)
  *       UNION ALL SELECT service_id, .., ids, vals[1] AS val FROM hearth_data.profile
- *         WHERE service_id = ANY ($1[1:1]) AND series_id = ANY ($4[1:3]) AND ts >= .. AND ts < ..
+ *         WHERE service_id = ANY ($1[1:1]) AND series_id = ANY ($4[1:3]) AND ts >= $6[1] AND ..
  *       UNION ALL ..) u
  *
  * All branches share these parameters, and use slices of the first four:
@@ -18,6 +18,8 @@
  *     $4          series
  *     $5          services of the plan
  *     $6, $7, $8  service, series and time of instants, only if the plan is restricted to instants
+ *     last        times: each is an element, so that the text is the same for other times and can
+ *                 be prepared. Where the tables are distributed, times are literals: Citus plans.
  *
  * PostgreSQL's plan must not depend on statistics, because each day begins with empty leaves
  * without statistics:
@@ -52,6 +54,16 @@
 #define SQL_LIMIT_BYTES (1024 * 1024)
 /* With more series, segments are sent without a test of their series, which would cost more. */
 #define OVERLAP_SERIES 500
+/*
+ * A statement is prepared if it has at most these branches and bytes, and seems to read at most
+ * these rows, if a profile comes each PROFILE_EACH_NS: to plan it is a part of its cost then.
+ */
+#define MAX_REPEATED_BRANCHES 32
+#define MAX_REPEATED_BYTES    16384
+#define MAX_REPEATED_ROWS     25000
+#define PROFILE_EACH_NS       (10 * HEARTH_NS_PER_SEC)
+/* A plan for all times has all leaves, and locks them each time: with more, it costs more. */
+#define MAX_REPEATED_LEAVES "64"
 
 /* Slices of the shared arrays, counted from 1 as in SQL; counts may be 0. */
 struct slice {
@@ -87,6 +99,10 @@ struct maker {
     int32_t *instant_service, *instant_series;
     int64_t *instants;
     size_t n_instants;
+
+    /* The last parameter; NULL: times are literals. */
+    int64_t *times;
+    size_t n_times;
 };
 
 /* ---- hits to slices ---- */
@@ -219,7 +235,8 @@ static enum hearth_status slice_hits(struct maker *m, struct hearth_err *err)
 /* ---- text ---- */
 
 /* Append the table of a leg. */
-static void append_table(struct maker *m, const struct hearth_read_leg *leg)
+static void append_table(const struct maker *m, struct hearth_buf *sql,
+                         const struct hearth_read_leg *leg)
 {
     size_t shard = 0;
     assert((unsigned)leg->source < HEARTH_N_SOURCES);
@@ -228,7 +245,7 @@ static void append_table(struct maker *m, const struct hearth_read_leg *leg)
         shard = (size_t)(leg - m->plan->legs) / (m->plan->n_legs / m->part->n_shards);
     }
 
-    hearth_shard_name(&m->out->sql, leg->source, m->part == NULL ? NULL : &m->part->shards[shard]);
+    hearth_shard_name(sql, leg->source, m->part == NULL ? NULL : &m->part->shards[shard]);
 }
 
 /* Append the select list of one branch of rows: the order of enum in read_internal.h. */
@@ -338,12 +355,29 @@ static void append_cost_fields(struct maker *m, const struct read_branch *branch
                       "service_id, count(*) AS who, sum(%s) AS at, '%zu'::int8 AS tag", bytes, tag);
 }
 
+#define TIMES_OF_BRANCH 4 /* at most */
+
+/* Append a comparison with a time. */
+static void append_time(struct maker *m, const char *comparison, int64_t ns)
+{
+    if (m->times == NULL) {
+        hearth_buf_printf(&m->out->sql, " %s '%lld'::int8", comparison, (long long)ns);
+        return;
+    }
+
+    assert(m->n_times < TIMES_OF_BRANCH * m->out->n_branches);
+    m->times[m->n_times++] = ns;
+    hearth_buf_printf(&m->out->sql, " %s ($%d::int8[])[%zu]", comparison,
+                      m->plan->detail.some ? 9 : 6, m->n_times);
+}
+
 /*
  * Append the condition on the table's time: [from_ns, to_ns) of the leg; for tables by hour, all
  * hours that overlap it.
  */
-static void append_time_range(struct hearth_buf *sql, const struct hearth_read_leg *leg)
+static void append_time_range(struct maker *m, const struct hearth_read_leg *leg)
 {
+    struct hearth_buf *sql = &m->out->sql;
     bool by_hour = leg->source == HEARTH_SOURCE_SEGMENT || leg->source == HEARTH_SOURCE_TOTALS;
     const char *column = by_hour || hearth_source_length_ns(leg->source) > 0 ? "t0" : "ts";
     int64_t from_ns = leg->from_ns;
@@ -355,19 +389,22 @@ static void append_time_range(struct hearth_buf *sql, const struct hearth_read_l
         from_ns = from_ns < INT64_MIN + rest ? INT64_MIN : from_ns - rest;
     }
 
-    hearth_buf_printf(sql, " AND %s >= '%lld'::int8 AND %s < '%lld'::int8", column,
-                      (long long)from_ns, column, (long long)leg->to_ns);
+    hearth_buf_printf(sql, " AND %s", column);
+    append_time(m, ">=", from_ns);
+    hearth_buf_printf(sql, " AND %s", column);
+    append_time(m, "<", leg->to_ns);
 
     /* Exclude slices of an hour (HEARTH_SEGMENT_SLICE_BITS) that lie outside. */
     bool whole_hours = from_ns == leg->from_ns && leg->to_ns % HEARTH_NS_PER_HOUR == 0;
     if (leg->source == HEARTH_SOURCE_SEGMENT && !whole_hours) {
-        hearth_buf_printf(
-            sql,
-            " AND (ordinal < %d OR (t0 + (ordinal >> %d) * '%lld'::int8 > '%lld'::int8"
-            " AND t0 + ((ordinal >> %d) - 1) * '%lld'::int8 < '%lld'::int8))",
-            1 << HEARTH_SEGMENT_SLICE_BITS, HEARTH_SEGMENT_SLICE_BITS,
-            (long long)HEARTH_SEGMENT_SLICE_NS, (long long)leg->from_ns, HEARTH_SEGMENT_SLICE_BITS,
-            (long long)HEARTH_SEGMENT_SLICE_NS, (long long)leg->to_ns);
+        hearth_buf_printf(sql, " AND (ordinal < %d OR (t0 + (ordinal >> %d) * '%lld'::int8",
+                          1 << HEARTH_SEGMENT_SLICE_BITS, HEARTH_SEGMENT_SLICE_BITS,
+                          (long long)HEARTH_SEGMENT_SLICE_NS);
+        append_time(m, ">", leg->from_ns);
+        hearth_buf_printf(sql, " AND t0 + ((ordinal >> %d) - 1) * '%lld'::int8",
+                          HEARTH_SEGMENT_SLICE_BITS, (long long)HEARTH_SEGMENT_SLICE_NS);
+        append_time(m, "<", leg->to_ns);
+        hearth_buf_cstr(sql, "))");
     }
 }
 
@@ -477,7 +514,7 @@ static void append_instants(struct maker *m, const struct read_branch *branch, s
                       first, m->n_instants, first, m->n_instants, first, m->n_instants);
     append_fields(m, branch, tag);
     hearth_buf_cstr(sql, " FROM ");
-    append_table(m, branch->leg);
+    append_table(m, sql, branch->leg);
     hearth_buf_cstr(sql, " WHERE service_id = w.service AND series_id = w.series"
                          " AND ts = w.instant");
     append_owners(m, "$6", first, m->n_instants);
@@ -524,11 +561,11 @@ static void append_branch(struct maker *m, struct read_branch *branch, struct sl
         hearth_buf_cstr(sql, " UNION ALL SELECT ");
         append_fields(m, branch, tag);
         hearth_buf_cstr(sql, " FROM ");
-        append_table(m, leg);
+        append_table(m, sql, leg);
         hearth_buf_printf(sql, " WHERE service_id = ANY (($1::int4[])[%zu:%zu])", slice.first_run,
                           last_run);
         append_series(m, branch, slice);
-        append_time_range(sql, leg);
+        append_time_range(m, leg);
         append_detail(sql, leg, detail);
         hearth_buf_cstr(sql, group_of(m));
         return;
@@ -543,12 +580,12 @@ static void append_branch(struct maker *m, struct read_branch *branch, struct sl
                       last_run);
     append_fields(m, branch, tag);
     hearth_buf_cstr(sql, " FROM ");
-    append_table(m, leg);
+    append_table(m, sql, leg);
     hearth_buf_cstr(sql, " WHERE service_id = h.service");
     append_owners(m, "$1", slice.first_run, last_run);
     append_series_test(sql, leg, "h.lo", "h.hi", false);
     m->lists_series = true;
-    append_time_range(sql, leg);
+    append_time_range(m, leg);
     append_detail(sql, leg, detail);
     hearth_buf_printf(sql, "%s%s) r", group_of(m), fence_of(m));
 }
@@ -697,6 +734,19 @@ static bool make_instant_arrays(struct maker *m)
     return m->instant_service != NULL && m->instant_series != NULL && m->instants != NULL;
 }
 
+/* Allocate the last parameter. */
+static bool make_times(struct maker *m)
+{
+    if (m->is_distributed) {
+        return true;
+    }
+
+    m->times =
+        hearth_arena_array(m->arena, m->out->n_branches * TIMES_OF_BRANCH, sizeof m->times[0]);
+
+    return m->times != NULL;
+}
+
 static bool add_read_params(struct maker *m)
 {
     struct hearth_pg_params *params = &m->out->params;
@@ -722,8 +772,85 @@ static bool add_read_params(struct maker *m)
         hearth_pg_param_i32_array(params, m->instant_series, m->n_instants);
         hearth_pg_param_i64_array(params, m->instants, m->n_instants);
     }
+    if (m->times != NULL) {
+        hearth_pg_param_i64_array(params, m->times, m->n_times);
+    }
 
     return true;
+}
+
+/* ---- preparing ---- */
+
+/* The rows of a leg, if a profile comes each PROFILE_EACH_NS; there are few late ones. */
+static int64_t guess_rows(const struct hearth_read_leg *leg)
+{
+    int64_t unit_ns = hearth_source_length_ns(leg->source), range_ns, n;
+    if (leg->source == HEARTH_SOURCE_LATE || leg->n_hits == 0) {
+        return 0;
+    }
+
+    unit_ns = leg->source == HEARTH_SOURCE_TOTALS ? HEARTH_NS_PER_HOUR
+              : unit_ns > 0                       ? unit_ns
+                                                  : PROFILE_EACH_NS;
+
+    return __builtin_sub_overflow(leg->to_ns, leg->from_ns, &range_ns) ||
+                   __builtin_mul_overflow(range_ns / unit_ns + 1, (int64_t)leg->n_hits, &n) ||
+                   n > MAX_REPEATED_ROWS
+               ? MAX_REPEATED_ROWS + 1
+               : n;
+}
+
+/* Whether another query is likely to have the same text, and planning it is a part of its cost. */
+static bool is_repeated(const struct maker *m)
+{
+    const struct hearth_read_detail *detail = &m->plan->detail;
+    const struct read_statement *out = m->out;
+    int64_t n_rows = 0;
+    bool has_range = false;
+
+    if (m->times == NULL || out->kind == READ_COSTS || detail->some || detail->has_end ||
+        detail->n_profile_nos > 0 || detail->n_attrs_with > 0 ||
+        out->n_branches > MAX_REPEATED_BRANCHES || out->sql.n > MAX_REPEATED_BYTES) {
+        return false;
+    }
+
+    for (size_t i = 0; i < out->n_branches; i++) {
+        has_range = has_range || out->branches[i].wanted != NULL;
+    }
+    for (size_t i = 0; i < m->plan->n_legs && n_rows <= MAX_REPEATED_ROWS; i++) {
+        n_rows += guess_rows(&m->plan->legs[i]);
+    }
+
+    return !has_range && n_rows <= MAX_REPEATED_ROWS;
+}
+
+/* Let the statement be prepared, unless its tables have too many leaves. */
+static bool allow_preparing(struct maker *m)
+{
+    struct hearth_buf sql;
+    struct hearth_pg_params *params = &m->out->params;
+    if (!is_repeated(m)) {
+        return true;
+    }
+
+    hearth_buf_init(&sql, 2 * MAX_REPEATED_BYTES);
+    hearth_buf_cstr(&sql, "SELECT count(*) <= " MAX_REPEATED_LEAVES " FROM unnest('{");
+    for (size_t i = 0; i < m->out->n_branches; i++) {
+        hearth_buf_cstr(&sql, i == 0 ? "" : ",");
+        append_table(m, &sql, m->out->branches[i].leg);
+    }
+    hearth_buf_cstr(&sql, "}'::regclass[]) t JOIN pg_catalog.pg_inherits i ON i.inhparent = t");
+    hearth_buf_byte(&sql, '\0');
+
+    char *text = hearth_buf_failed(&sql) ? NULL : hearth_arena_alloc(m->arena, sql.n);
+    if (text != NULL) {
+        memcpy(text, sql.p, sql.n);
+        params->one_plan_if = text;
+        params->is_repeated = true;
+    }
+    hearth_buf_release(&sql);
+
+    return text != NULL;
 }
 
 enum hearth_status hearth_read_statement_make(struct read_statement *statement, enum read_kind kind,
@@ -748,8 +875,8 @@ enum hearth_status hearth_read_statement_make(struct read_statement *statement, 
     /* Decide on slices and branches. */
     HEARTH_TRY(slice_hits(&m, err));
     HEARTH_TRY(make_branches(&m, err));
-    if (!make_instant_arrays(&m)) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the instants of a read");
+    if (!make_instant_arrays(&m) || !make_times(&m)) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the times of a read");
     }
 
     /* Write the text. */
@@ -766,7 +893,7 @@ enum hearth_status hearth_read_statement_make(struct read_statement *statement, 
     hearth_buf_byte(&statement->sql, '\0');
 
     /* Add the parameters, which append_branch has completed. */
-    if (hearth_buf_failed(&statement->sql) || !add_read_params(&m)) {
+    if (hearth_buf_failed(&statement->sql) || !add_read_params(&m) || !allow_preparing(&m)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the text of a query");
     }
 

@@ -387,6 +387,50 @@ static void plain_totals_ask_for_nothing_beyond_the_index(void **state)
     hearth_arena_release(&hand.arena);
 }
 
+/* The statement of totals of n hits of one leg in [from_ns, to_ns): its text, to be freed. */
+static char *make_text(struct hand_plan *hand, int64_t from_ns, int64_t to_ns, bool *ret_repeated)
+{
+    struct read_statement statement;
+    hand->legs[0].from_ns = from_ns;
+    hand->legs[0].to_ns = to_ns;
+    assert_ok(hearth_read_statement_make(&statement, READ_TOTALS, &hand->plan, false, NULL, NULL,
+                                         &hand->arena, &err));
+    char *text = strdup(statement.sql.p);
+    assert_non_null(text);
+    *ret_repeated = statement.params.is_repeated;
+    hearth_buf_release(&statement.sql);
+    return text;
+}
+
+static void small_reads_have_the_same_text_for_all_times(void **state)
+{
+    (void)state;
+    struct hand_plan hand;
+    bool is_small, is_other_small, is_large_small, is_filtered;
+    hand.legs[0] = (struct hearth_read_leg){HEARTH_SOURCE_PROFILE, FROM, TO, g_fix->hits, 2};
+    (void)finish_plan(g_fix->store, &hand, 1);
+    char *text = make_text(&hand, FROM, FROM + HEARTH_NS_PER_HOUR, &is_small);
+    char *other = make_text(&hand, FROM + 5, FROM + 7, &is_other_small);
+    char *large = make_text(&hand, FROM, FROM + 2 * HEARTH_NS_PER_DAY, &is_large_small);
+    assert_string_equal(text, other);
+    assert_true(is_small && is_other_small && !is_large_small);
+    free(large);
+    large = make_text(&hand, INT64_MIN, INT64_MAX, &is_large_small);
+    assert_false(is_large_small);
+
+    /* Filters of single profiles are literals. */
+    const int64_t no = 5;
+    hand.plan.detail.profile_nos = &no;
+    hand.plan.detail.n_profile_nos = 1;
+    free(other);
+    other = make_text(&hand, FROM, FROM + HEARTH_NS_PER_HOUR, &is_filtered);
+    assert_false(is_filtered);
+    free(text);
+    free(other);
+    free(large);
+    hearth_arena_release(&hand.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +441,7 @@ int main(void)
         cmocka_unit_test(only_the_moments_asked_for_come),
         cmocka_unit_test(hints_leave_out_rows_but_never_those_that_match),
         cmocka_unit_test(plain_totals_ask_for_nothing_beyond_the_index),
+        cmocka_unit_test(small_reads_have_the_same_text_for_all_times),
     };
     return cmocka_run_group_tests(tests, make_fixture, drop_fixture);
 }

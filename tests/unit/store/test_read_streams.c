@@ -138,6 +138,51 @@ static void a_cut_connection_fails_the_read_and_doubles_no_row(void **state)
 
 /* ---- giving up ---- */
 
+/* A row of series 1 at a time. */
+static void insert_one(const char *url, int64_t ts_ns)
+{
+    char sql[512];
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO hearth_data.profile VALUES (1, 1, %lld, 0, 0, 1, 1, 1, '{5,7}',"
+                   " '\\x', '{\"\\\\x0001\",\"\\\\x0107\"}', NULL)",
+                   (long long)ts_ns);
+    pg_cluster_run(url, sql);
+}
+
+/* It is prepared after two runs, and PostgreSQL keeps its plan. */
+static void a_read_that_is_run_again_finds_new_rows_times_and_days(void **state)
+{
+    (void)state;
+    char url[256];
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.row_level_security = HEARTH_ROW_LEVEL_SECURITY_OFF;
+    struct hearth_store *store = open_with_services(url, &options);
+    struct hearth_series_hit hit = {.series_id = 1, .service_id = 1};
+    for (int64_t day = 0; day < 3; day++) {
+        ensure_days(store, url, T0, T0 + day * DAY);
+        for (int64_t i = 1; i <= 4; i++) {
+            struct counter rows = {0}, totals = {0};
+            int64_t to_ns = T0 + day * DAY + i * HEARTH_NS_PER_SEC;
+            insert_one(url, to_ns - 1);
+            assert_ok(
+                read_rows(store, &hit, 1, T0 + day * DAY, to_ns, NULL, count_row, &rows, &err));
+            assert_int_equal(rows.n_rows, i);
+            assert_ok(read_rows(store, &hit, 1, T0, to_ns, NULL, count_row, &rows, &err));
+            assert_int_equal(rows.n_rows, i + 4 * day + i);
+            assert_ok(read_totals(store, &hit, 1, T0, to_ns, add_total, &totals, &err));
+            assert_int_equal(totals.n_rows, 4 * day + i);
+            assert_int_equal(totals.sum, 5 * totals.n_rows);
+        }
+    }
+
+    /* The last one was prepared: what follows it resets the choice of plans. */
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM pg_stat_activity WHERE query ="
+                                         " 'RESET plan_cache_mode'"),
+                     1);
+    close_store(store);
+}
+
 static void a_visitor_that_has_enough_ends_the_query(void **state)
 {
     (void)state;
@@ -489,6 +534,7 @@ int main(void)
         cmocka_unit_test(new_leaves_are_read_by_their_index_and_other_days_not_at_all),
         cmocka_unit_test(totals_are_read_without_the_heap),
         cmocka_unit_test(a_cut_connection_fails_the_read_and_doubles_no_row),
+        cmocka_unit_test(a_read_that_is_run_again_finds_new_rows_times_and_days),
         cmocka_unit_test(a_visitor_that_has_enough_ends_the_query),
         cmocka_unit_test(cancellation_and_deadlines_reach_postgres),
         cmocka_unit_test(a_row_without_the_column_is_corrupt),
