@@ -251,16 +251,16 @@ class CitusOperations(unittest.TestCase):
 
     def test_the_disk_of_services_counts_the_tables_of_all_nodes(self):
         server = Server("--builder=false", database_url=self.nodes.url())  # no watermark, so no profile is late
+        self.addCleanup(server.stop)
         for service in ("large", "small"):
             for k in range(30 if service == "large" else 1):
                 server.push(cpu_of(now_ms() - k * 1000, k + 1), {"__name__": "process_cpu", "service_name": service})
         disk = server.connect("hearth.v1.AdminService/Disk", {})
-        bytes = {one["serviceName"]: int(one["profiles"]) for one in disk["services"]}
+        bytes = {one["serviceName"]: int(one.get("profiles", 0)) for one in disk["services"]}
         sizes = "SELECT sum(size) FROM citus_shard_sizes() z JOIN pg_dist_shard d ON d.shardid = z.shard_id WHERE d.logicalrelid::text LIKE '%.profile\\_2%'"
         on_nodes = int(self.nodes.sql(sizes)[0][0])
         self.assertGreater(bytes["large"], 10 * bytes["small"])
         self.assertAlmostEqual(sum(bytes.values()) / on_nodes, 1, delta=0.2, msg="the coordinator has empty tables, too")
-        server.stop()
 
     def test_a_quota_of_disk_trips_by_the_bytes_on_the_nodes_and_not_before(self):
         server = Server("--builder=false", database_url=self.nodes.url())
@@ -405,6 +405,7 @@ class CitusOperations(unittest.TestCase):
             "SELECT count(*) FROM pg_class c JOIN pg_dist_partition p ON p.logicalrelid = c.oid WHERE relreplident <> 'f' AND NOT EXISTS"
             " (SELECT 1 FROM pg_index WHERE indrelid = c.oid AND indisprimary)"), [["0"]])
         server = Server(*schema_dump.QUICK, "--compact-after", "0", database_url=self.nodes.url())
+        self.addCleanup(server.stop)
         begin, done, sums = now_ms(), threading.Event(), [collections.Counter() for _ in range(3)]
 
         def push(thread):
@@ -451,11 +452,11 @@ class CitusOperations(unittest.TestCase):
         # Aligned, so that roll-ups answer; the same from profiles only.
         start, end = (begin - 240 * MINUTE) // (60 * MINUTE) * 60 * MINUTE, begin // (10 * MINUTE) * 10 * MINUTE
         rolled = {service: total(server, service, start, end - 1) for service in sent}
-        server.stop()
-        server = Server("--builder=false", database_url=self.nodes.url())
+        server.terminate()
+        server.options = ["--builder=false"]
+        server.start()
         server.connect("hearth.v1.AdminService/Rebuild", {"allServices": True, "fromMs": str(start)})
         self.assertEqual({service: total(server, service, start, end - 1) for service in sent}, rolled)
-        server.stop()
 
 
 if __name__ == "__main__":

@@ -28,9 +28,9 @@
 #include <unistd.h>
 
 /* New readers of the leaf wait at most this long (40 ms) for our lock. */
-#define LOCK_SCRIPT "BEGIN; " HEARTH_SQL_ON_NODES "SET LOCAL lock_timeout = 40; "
+#define BEGIN_BRIEF "BEGIN; " HEARTH_SQL_ON_NODES "SET LOCAL lock_timeout = 40"
 /* Readers do not wait for these locks; only the creation of another day's leaf does. */
-#define CALM_LOCK_SCRIPT   "BEGIN; " HEARTH_SQL_ON_NODES "SET LOCAL lock_timeout = 500; "
+#define BEGIN_CALM         "BEGIN; " HEARTH_SQL_ON_NODES "SET LOCAL lock_timeout = 500"
 #define DETACH_PATIENCE_MS 8000
 #define LOCK_ATTEMPTS      4
 #define LOCK_PAUSE_US      50000
@@ -92,15 +92,29 @@ static enum hearth_status read_stage(const struct leaf_drop *drop, struct drop_s
 }
 
 /*
- * Run a transaction that waits for its lock only a moment; try a few times. OK also if the table is
- * missing: the caller reads the stage again.
+ * The statement has a message of its own: Citus sends the whole text of the message to its nodes,
+ * which refuse more than one command.
  */
-static enum hearth_status run_lock_script(struct hearth_pg *pg, const char *script,
-                                          struct hearth_err *err)
+static enum hearth_status run_in_transaction(struct hearth_pg *pg, const char *begin,
+                                             const char *sql, enum hearth_pg_fault *ret_fault,
+                                             struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_pg_script(pg, begin, ret_fault, err));
+    HEARTH_TRY(hearth_pg_script(pg, sql, ret_fault, err));
+
+    return hearth_pg_script(pg, "COMMIT", ret_fault, err);
+}
+
+/*
+ * Run a statement in a transaction that waits for its lock only a moment; try a few times. OK also
+ * if the table is missing: the caller reads the stage again.
+ */
+static enum hearth_status run_with_lock(struct hearth_pg *pg, const char *begin, const char *sql,
+                                        struct hearth_err *err)
 {
     for (int attempt = 1;; attempt++) {
         enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
-        enum hearth_status status = hearth_pg_script(pg, script, &fault, err);
+        enum hearth_status status = run_in_transaction(pg, begin, sql, &fault, err);
         if (status == HEARTH_OK) {
             return HEARTH_OK;
         }
@@ -129,10 +143,9 @@ static enum hearth_status detach_leaf(const struct leaf_drop *drop, struct heart
 
     if (PQserverVersion(pg->conn) < CONCURRENTLY_SINCE ||
         hearth_layout_is_distributed(drop->store)) {
-        (void)snprintf(sql, sizeof sql,
-                       LOCK_SCRIPT "ALTER TABLE hearth_data.%s DETACH PARTITION %s; COMMIT",
+        (void)snprintf(sql, sizeof sql, "ALTER TABLE hearth_data.%s DETACH PARTITION %s",
                        drop->parent, drop->leaving);
-        return run_lock_script(pg, sql, err);
+        return run_with_lock(pg, BEGIN_BRIEF, sql, err);
     }
 
     /* Detach without a lock that readers wait for. */
@@ -162,21 +175,19 @@ static enum hearth_status finalize_detach(const struct leaf_drop *drop, const ch
     char sql[320];
 
     (void)snprintf(sql, sizeof sql,
-                   CALM_LOCK_SCRIPT
-                   "ALTER TABLE hearth_data.%s DETACH PARTITION hearth_data.%s FINALIZE; COMMIT",
+                   "ALTER TABLE hearth_data.%s DETACH PARTITION hearth_data.%s FINALIZE",
                    drop->parent, pending);
 
-    return run_lock_script(drop->pg, sql, err);
+    return run_with_lock(drop->pg, BEGIN_CALM, sql, err);
 }
 
 static enum hearth_status rename_leaf(struct leaf_drop *drop, struct hearth_err *err)
 {
     char sql[256];
 
-    (void)snprintf(sql, sizeof sql,
-                   LOCK_SCRIPT "ALTER TABLE %s RENAME TO " HEARTH_LEAVING_PREFIX "%.40s; COMMIT",
+    (void)snprintf(sql, sizeof sql, "ALTER TABLE %s RENAME TO " HEARTH_LEAVING_PREFIX "%.40s",
                    drop->leaf, bare_name(drop));
-    HEARTH_TRY(run_lock_script(drop->pg, sql, err));
+    HEARTH_TRY(run_with_lock(drop->pg, BEGIN_BRIEF, sql, err));
 
     hearth_partitions_forget(drop->store, drop->day);
     drop->has_left = true;
@@ -203,9 +214,8 @@ static enum hearth_status run_next_stage(struct leaf_drop *drop, bool *ret_done,
 
     if (at.leaving_exists) {
         char sql[256];
-        (void)snprintf(sql, sizeof sql, CALM_LOCK_SCRIPT "DROP TABLE IF EXISTS %s; COMMIT",
-                       drop->leaving);
-        return run_lock_script(drop->pg, sql, err);
+        (void)snprintf(sql, sizeof sql, "DROP TABLE IF EXISTS %s", drop->leaving);
+        return run_with_lock(drop->pg, BEGIN_CALM, sql, err);
     }
 
     return at.leaf_exists && !drop->has_left ? rename_leaf(drop, err) : HEARTH_OK;
