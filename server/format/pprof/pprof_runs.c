@@ -282,8 +282,8 @@ HEARTH_ALWAYS_INLINE uint32_t find_mapping(const struct location_tables *tables,
 }
 
 /* What location i + 1 begins with if it is like location i, which began with this mapping id. */
-HEARTH_ALWAYS_INLINE void foretell_head(struct location_tables *tables, uint32_t i,
-                                        uint64_t mapping_id)
+HEARTH_ALWAYS_INLINE void predict_head(struct location_tables *tables, uint32_t i,
+                                       uint64_t mapping_id)
 {
     uint64_t next = make_next_head(i, tables->n_locations);
     if (mapping_id == 0) {
@@ -315,7 +315,7 @@ HEARTH_ALWAYS_INLINE bool read_head(const struct pprof_scan *s, struct location_
     }
 
     tables->mapping = find_mapping(tables, mapping_id);
-    foretell_head(tables, i, mapping_id);
+    predict_head(tables, i, mapping_id);
 
     return true;
 }

@@ -404,7 +404,7 @@ static void remember_repeated(struct hearth_pg *pg, const char *sql)
                                           .last_mono_ns = hearth_clock_mono_ns()};
 }
 
-/* Whether it is worth it. */
+/* Whether preparing the statement pays: always, or if one_plan_if of its parameters says so. */
 static bool is_worth_preparing(struct hearth_pg *pg, const struct hearth_pg_params *params)
 {
     PGresult *result = NULL;
