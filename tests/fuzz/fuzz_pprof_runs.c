@@ -99,7 +99,7 @@ static void take_shape(struct source *source, struct shape *ret)
     }
 }
 
-/* The edit of message i; without an action if there is none. */
+/* Returns the edit of message i, or an edit without an action. */
 static struct edit find_edit(const struct shape *shape, enum kind kind, uint32_t i)
 {
     for (uint32_t k = 0; k < shape->n_edits; k++) {

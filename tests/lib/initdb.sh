@@ -60,7 +60,7 @@ fill() {
 echo "shared_buffers = 256MB" >"$data/local.conf"
 echo "dynamic_shared_memory_type = mmap" >>"$data/postgresql.conf"
 case $options in
-*--data-checksums*) databases=postgres ;; # hearthd's own: nobody creates another one there
+*--data-checksums*) databases=postgres ;; # hearthd's own: no test creates another database there
 *" -U postgres "*) databases=template1 ;; # tests/lib/pg_cluster.h
 *) databases="template1 postgres" ;;
 esac

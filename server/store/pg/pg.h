@@ -44,11 +44,11 @@ struct hearth_pg_doubt {
  */
 #define HEARTH_PG_REPEATED 16
 /*
- * A statement that always has one plan for all values (one_plan_if of its parameters) is used for
- * this time, then it is prepared anew: PostgreSQL keeps the plan that it made for the sizes of the
- * tables. If it is run less often it is not prepared, nor if its last run returned more rows: such
- * a plan reads each row by the index, which costs 0.5 us a row more than a plan for these values,
- * and planning is a small part then.
+ * A statement with one plan for all values (one_plan_if of its parameters) is prepared again after
+ * HEARTH_PG_PREPARED_NS, because PostgreSQL made the plan for the sizes that the tables had. It is
+ * prepared only if it runs again within HEARTH_PG_RUN_AGAIN_NS, and if its last run returned at
+ * most HEARTH_PG_PREPARED_ROWS rows: the plan reads each row by the index, which costs 0.5 us a row
+ * more than a plan for the values of one run.
  */
 #define HEARTH_PG_PREPARED_NS   (60 * HEARTH_NS_PER_SEC)
 #define HEARTH_PG_RUN_AGAIN_NS  (20 * HEARTH_NS_PER_SEC)

@@ -563,7 +563,7 @@ static void a_stream_is_not_prepared_where_it_is_not_worth_it(void **state)
     hearth_pg_close(&pg);
 }
 
-static void what_was_prepared_long_ago_is_prepared_anew(void **state)
+static void what_was_prepared_long_ago_is_prepared_again(void **state)
 {
     (void)state;
     struct hearth_pg pg = connect_pg();
@@ -767,7 +767,7 @@ int main(void)
         cmocka_unit_test(a_stream_that_is_run_again_has_one_plan_for_all_values),
         cmocka_unit_test(a_stream_with_one_plan_that_fails_leaves_the_connection_as_it_was),
         cmocka_unit_test(a_stream_is_not_prepared_where_it_is_not_worth_it),
-        cmocka_unit_test(what_was_prepared_long_ago_is_prepared_anew),
+        cmocka_unit_test(what_was_prepared_long_ago_is_prepared_again),
         cmocka_unit_test(a_deadline_ends_the_statement_in_postgresql),
         cmocka_unit_test(a_deadline_holds_although_postgresql_does_not_take_the_cancellation),
         cmocka_unit_test(a_deadline_that_has_just_passed_does_not_wait_for_ever),
