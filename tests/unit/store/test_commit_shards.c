@@ -157,13 +157,17 @@ static long long count_rows(const char *table)
     return pg_cluster_int(g_fix.url, sql);
 }
 
-/* The sessions whose last batch ran prepared statements of shards; `what` is selected from them. */
+/*
+ * The sessions whose last batch ran prepared statements of shards; `what` is selected from them. The
+ * pattern is in two pieces, so that it does not match the session of an earlier call that has not
+ * ended yet.
+ */
 static long long of_prepared_sessions(const char *what)
 {
     char sql[256];
     (void)snprintf(sql, sizeof sql,
                    "SELECT %s FROM pg_stat_activity WHERE datname = current_database() AND pid <>"
-                   " pg_backend_pid() AND query LIKE '%%EXECUTE hearth_shard_%%'",
+                   " pg_backend_pid() AND query LIKE '%%EXECUTE ' || 'hearth_shard_%%'",
                    what);
     return pg_cluster_int(g_fix.url, sql);
 }
