@@ -252,9 +252,9 @@ static bool starts_service(const struct hearth_batch *batch, size_t i)
  */
 #define SQL_INGEST_LOCK "pg_advisory_xact_lock_shared(" HEARTH_LOCK_INGEST ");"
 
-static void write_claim_row(struct hearth_batch *batch, size_t i)
+static void write_claim_row(const struct hearth_batch *batch, size_t i, struct hearth_buf *out)
 {
-    hearth_buf_printf(&batch->script, "%s(%" PRId32 ",%" PRId32 ",%" PRId64 ")", i == 0 ? "" : ",",
+    hearth_buf_printf(out, "%s(%" PRId32 ",%" PRId32 ",%" PRId64 ")", i == 0 ? "" : ",",
                       batch->dicts[i].service_id, batch->writer_id, batch->seq);
 }
 
@@ -264,26 +264,41 @@ static void write_claim_row(struct hearth_batch *batch, size_t i)
  * on its own: ten cost some 270 us more. A script that names tables of shards needs a row in each
  * shard, by which Citus locks it. That of the first service settles all attempts: it is in each.
  */
-static void write_claim(struct hearth_batch *batch)
+void hearth_batch_write_claim(const struct hearth_batch *batch, struct hearth_buf *out)
 {
-    struct hearth_buf *out = &batch->script;
     hearth_buf_cstr(out, batch->is_distributed ? "BEGIN;SELECT " SQL_INGEST_LOCK : "BEGIN;");
     hearth_buf_cstr(out,
                     "INSERT INTO hearth_data.ingest_batch (service_id, writer_id, seq) VALUES ");
     for (size_t i = 0; i < (batch->is_distributed ? 1 : batch->n_dicts); i++) {
         if (starts_service(batch, i)) {
-            write_claim_row(batch, i);
+            write_claim_row(batch, i, out);
         }
     }
 
     for (size_t i = 0; i < batch->n_shards; i++) {
         if (batch->first_of_shard[i] != 0) { /* that row is there */
-            write_claim_row(batch, batch->first_of_shard[i]);
+            write_claim_row(batch, batch->first_of_shard[i], out);
         }
     }
 
     hearth_buf_cstr(out, batch->is_distributed ? ";" : " RETURNING " SQL_INGEST_LOCK);
-    batch->n_claim_bytes = out->n;
+}
+
+/*
+ * The same where a function of Citus locks the shards: PostgreSQL alone plans the INSERT. If the
+ * shard has moved, the row says nothing; the count of placements finds out.
+ */
+static void write_locked_claim(struct hearth_batch *batch)
+{
+    struct hearth_buf *out = &batch->script;
+
+    hearth_buf_cstr(out, "BEGIN;SELECT pg_catalog.lock_shard_metadata(" HEARTH_SHARE_LOCK ",");
+    hearth_batch_write_shard_ids(batch, out);
+    hearth_buf_cstr(out, ")," SQL_INGEST_LOCK "INSERT INTO ");
+    hearth_shard_name(out, HEARTH_SHARD_INGEST_BATCH, &batch->shards[batch->dicts[0].shard]);
+    hearth_buf_cstr(out, " (service_id, writer_id, seq) VALUES ");
+    write_claim_row(batch, 0, out);
+    hearth_buf_byte(out, ';');
 }
 
 /*
@@ -400,7 +415,11 @@ enum hearth_status hearth_batch_write_script(struct hearth_batch *batch, struct 
     size_t n_shards = batch->n_shards == 0 ? 1 : batch->n_shards;
 
     hearth_buf_reset(out);
-    write_claim(batch);
+    if (batch->locks_shards) {
+        write_locked_claim(batch);
+    } else {
+        hearth_batch_write_claim(batch, out);
+    }
     write_watermarks(batch);
     for (size_t shard = 0; shard < n_shards; shard++) {
         write_push_ids(batch, shard);

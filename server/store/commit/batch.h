@@ -132,7 +132,6 @@ struct hearth_batch {
     size_t n_avoided;   /* days without a leaf */
     size_t n_originals; /* of items that are no twins */
     struct hearth_buf script;
-    size_t n_claim_bytes;             /* of the script, including the INSERT of batch rows */
     struct hearth_batch_copy *copies; /* of the script, in its order */
     size_t n_copies;
     struct hearth_shard *shards; /* whose tables the script names, sorted; batch_shards.c */
@@ -140,6 +139,8 @@ struct hearth_batch {
     size_t n_shards;             /* 0: it names the data tables */
     struct hearth_nodes *nodes;  /* whose map has the shards */
     bool is_prepared;            /* the script runs a prepared statement for each of them */
+    bool
+        locks_shards; /* the script calls Citus' function for it, and names a shard of batch rows */
     /* Of the last attempt: the placements that the node had, and whether it lacked some. */
     int64_t n_placed;
     bool has_moved;
@@ -244,6 +245,8 @@ static inline bool hearth_batch_fills_leaf(const struct hearth_batch_day *day)
 int hearth_batch_compare_dicts(const void *left, const void *right);
 /* Compare by service and hash: the order of batch->ids. */
 int hearth_batch_compare_ids(const struct hearth_batch_id *a, const struct hearth_batch_id *b);
+/* Append the beginning of a script for any node, up to the INSERT of batch rows. */
+void hearth_batch_write_claim(const struct hearth_batch *batch, struct hearth_buf *out);
 /* Between attempts: write the script again. NO_MEMORY. */
 HEARTH_MUST_CHECK enum hearth_status hearth_batch_write_script(struct hearth_batch *batch,
                                                                struct hearth_err *err);
@@ -255,6 +258,10 @@ HEARTH_MUST_CHECK enum hearth_status hearth_batch_add_late_copy(struct hearth_ba
 /* Set the shards of dictionaries and items, if all are known and lie on the node. NO_MEMORY. */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_batch_find_shards(struct hearth_batch *batch, unsigned node, struct hearth_err *err);
+/* ShareLock, as PostgreSQL numbers the modes of locks (storage/lockdefs.h). */
+#define HEARTH_SHARE_LOCK "5"
+/* Append the ids of the shards, as the text of an array. */
+void hearth_batch_write_shard_ids(const struct hearth_batch *batch, struct hearth_buf *out);
 /*
  * Append statements that return the number of shards that the node has, as of service 0, and
  * watermarks: one SELECT, or a prepared statement for each shard.
@@ -262,8 +269,8 @@ hearth_batch_find_shards(struct hearth_batch *batch, unsigned node, struct heart
 void hearth_batch_select_from_shards(struct hearth_batch *batch);
 /*
  * Before a send, outside a transaction: prepare the statements of shards, if the connection allows
- * it, and write the script again if it is another one now. Only a lost connection, and NO_MEMORY,
- * are failures.
+ * it, find out how it locks them, and write the script again if it is another one now. Only a lost
+ * connection, and NO_MEMORY, are failures.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_batch_prepare_shards(struct hearth_batch *batch,
                                                                  struct hearth_pg *pg,

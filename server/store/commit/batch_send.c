@@ -265,6 +265,18 @@ static enum hearth_status feed_copy(struct hearth_batch *batch, size_t n, struct
 
 /* ---- attempts ---- */
 
+/*
+ * Our batch rows were inserted, so no earlier attempt was committed. A row in the table of a shard
+ * says that only if the node has the shard.
+ */
+static bool is_claimed(const struct hearth_batch *batch)
+{
+    size_t n_before_copies = HEARTH_BATCH_CLAIMED + hearth_batch_mark_results(batch);
+
+    return batch->locks_shards ? batch->n_results >= n_before_copies && !batch->has_moved
+                               : batch->n_results >= HEARTH_BATCH_CLAIMED;
+}
+
 /* Take a result of the script, of another statement than a COPY. */
 static void take_result(struct hearth_batch *batch, const PGresult *result)
 {
@@ -272,7 +284,7 @@ static void take_result(struct hearth_batch *batch, const PGresult *result)
     size_t first = HEARTH_BATCH_WATERMARKS, end = first + hearth_batch_mark_results(batch);
 
     if (n == HEARTH_BATCH_CLAIMED) {
-        batch->in_doubt = false; /* our rows were inserted, so no earlier attempt was committed */
+        batch->in_doubt = batch->in_doubt && !is_claimed(batch);
     } else if (n >= first && n < end) {
         take_watermarks(batch, result);
     } else if (n >= end && PQresultStatus(result) == PGRES_TUPLES_OK) {
@@ -281,6 +293,7 @@ static void take_result(struct hearth_batch *batch, const PGresult *result)
 
     if (n + 1 == end) {
         end_watermarks(batch);
+        batch->in_doubt = batch->in_doubt && !is_claimed(batch);
         expect_no_new_ids(batch);
     }
 }
@@ -348,7 +361,7 @@ static enum hearth_status send_script_once(struct hearth_batch *batch, struct he
     }
 
     /* If the connection is still open, PostgreSQL has answered: an error rolled back. */
-    if (pg->conn != NULL && batch->n_results >= HEARTH_BATCH_CLAIMED) {
+    if (pg->conn != NULL && is_claimed(batch)) {
         batch->in_doubt = false;
     }
 
@@ -447,7 +460,7 @@ enum hearth_status hearth_batch_probe(struct hearth_batch *batch, struct hearth_
 {
     struct hearth_buf sql;
     hearth_buf_init(&sql, 0);
-    hearth_buf_append(&sql, batch->script.p, batch->n_claim_bytes);
+    hearth_batch_write_claim(batch, &sql);
     hearth_buf_append(&sql, "ROLLBACK", sizeof "ROLLBACK");
     batch->n_results = hearth_batch_first_result(batch);
     bool committed = false;

@@ -12,6 +12,10 @@
  * If shards are missing, or a statement is refused, nothing is stored, and the batch is sent again
  * with the names of the data tables (docs/decisions/0044-connections-to-nodes.md).
  *
+ * The INSERT through Citus is half of a small script. On a direct connection, Citus' own function
+ * for moves takes the locks in its place, if it takes all that the INSERT takes: each connection
+ * finds that out. PostgreSQL alone then inserts one row into a shard of ingest_batch.
+ *
  * To plan the count and the watermarks costs more than to run them. So, on a direct connection,
  * there is a prepared statement for each shard, with both. It is planned again, and finds its table
  * by the name, when that table is another one: a shard may move away and come back.
@@ -112,6 +116,8 @@ enum hearth_status hearth_batch_find_shards(struct hearth_batch *batch, unsigned
         collect_shards(batch, shard_of);
         place_items(batch);
         batch->is_prepared = batch->statements != NULL && batch->statements->n_shards > 0;
+        batch->locks_shards =
+            batch->is_prepared && batch->statements->locks == HEARTH_LOCKS_BY_FUNCTION;
     }
 
     return HEARTH_OK;
@@ -158,6 +164,15 @@ static void execute_shards(struct hearth_batch *batch)
     }
 }
 
+void hearth_batch_write_shard_ids(const struct hearth_batch *batch, struct hearth_buf *out)
+{
+    hearth_buf_cstr(out, "'{");
+    for (size_t i = 0; i < batch->n_shards; i++) {
+        hearth_buf_printf(out, "%s%" PRId64, i == 0 ? "" : ",", id_of(&batch->shards[i]));
+    }
+    hearth_buf_cstr(out, "}'");
+}
+
 void hearth_batch_select_from_shards(struct hearth_batch *batch)
 {
     struct hearth_buf *out = &batch->script;
@@ -167,11 +182,9 @@ void hearth_batch_select_from_shards(struct hearth_batch *batch)
         return;
     }
 
-    hearth_buf_cstr(out, SELECT_PLACED "ANY ('{");
-    for (size_t i = 0; i < batch->n_shards; i++) {
-        hearth_buf_printf(out, "%s%" PRId64, i == 0 ? "" : ",", id_of(&batch->shards[i]));
-    }
-    hearth_buf_cstr(out, "}')");
+    hearth_buf_cstr(out, SELECT_PLACED "ANY (");
+    hearth_batch_write_shard_ids(batch, out);
+    hearth_buf_byte(out, ')');
     for (size_t i = 0; i < batch->n_shards; i++) {
         select_watermarks(out, &batch->shards[i]);
         write_services(batch, i);
@@ -236,6 +249,64 @@ static enum hearth_status prepare_missing(struct hearth_batch *batch, struct hea
     return HEARTH_OK;
 }
 
+/* ---- locks ---- */
+
+#define OWN_LOCKS                                                       \
+    " FROM pg_catalog.pg_locks WHERE pid = pg_catalog.pg_backend_pid()" \
+    " AND locktype NOT IN ('relation', 'transactionid', 'virtualxid');"
+#define KEEP_NUMBER_OF_LOCKS \
+    "SELECT pg_catalog.set_config('hearth.n_locks', count(*)::text, true)" OWN_LOCKS
+#define COMPARE_NUMBER_OF_LOCKS                                                             \
+    "SELECT CASE WHEN pg_catalog.current_setting('hearth.n_locks') = count(*)::text THEN 0" \
+    " ELSE CAST('hearthd locks shards by an INSERT, which takes another number of locks: '" \
+    " || count(*) AS integer) END" OWN_LOCKS
+
+/*
+ * Append a transaction that takes the locks by the function, then by an INSERT through Citus, and
+ * fails if there are more then, by a cast of a text.
+ */
+static void write_try_locks(const struct hearth_batch *batch, struct hearth_buf *out)
+{
+    hearth_buf_cstr(out, "BEGIN;SELECT pg_catalog.lock_shard_metadata(" HEARTH_SHARE_LOCK ",");
+    hearth_batch_write_shard_ids(batch, out);
+    hearth_buf_cstr(out, ");" KEEP_NUMBER_OF_LOCKS);
+
+    /* The row of each shard is rolled back. */
+    hearth_buf_cstr(out,
+                    "INSERT INTO hearth_data.ingest_batch (service_id, writer_id, seq) VALUES ");
+    for (size_t i = 0; i < batch->n_shards; i++) {
+        hearth_buf_printf(out, "%s(%" PRId32 ",%" PRId32 ",-1)", i == 0 ? "" : ",",
+                          batch->dicts[batch->first_of_shard[i]].service_id, batch->writer_id);
+    }
+    hearth_buf_cstr(out, ";" COMPARE_NUMBER_OF_LOCKS "ROLLBACK");
+    hearth_buf_byte(out, '\0');
+}
+
+/* Only a lost connection is a failure. */
+static enum hearth_status try_locks(struct hearth_batch *batch, struct hearth_pg *pg,
+                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    HEARTH_CLEANUP(hearth_buf_release) struct hearth_buf sql;
+
+    hearth_buf_init(&sql, 0);
+    write_try_locks(batch, &sql);
+    enum hearth_status status = HEARTH_NO_MEMORY;
+    if (!hearth_buf_failed(&sql)) {
+        status = hearth_pg_script(pg, sql.p, ret_fault, err);
+    }
+
+    if (status != HEARTH_OK) {
+        hearth_pg_rollback(pg);
+    }
+
+    batch->statements->locks =
+        status == HEARTH_OK ? HEARTH_LOCKS_BY_FUNCTION : HEARTH_LOCKS_BY_INSERT;
+
+    return pg->conn == NULL ? status : HEARTH_OK;
+}
+
+/* ---- before a send ---- */
+
 /* Whether statements are used. Those of another connection, and too many, are forgotten. */
 static bool may_prepare(const struct hearth_batch *batch, const struct hearth_pg *pg)
 {
@@ -251,6 +322,7 @@ static bool may_prepare(const struct hearth_batch *batch, const struct hearth_pg
         statements->n_connects = pg->n_connects;
         statements->prepared = 0;
         statements->n_shards = 0;
+        statements->locks = HEARTH_LOCKS_NOT_TRIED;
     }
 
     return true;
@@ -269,11 +341,17 @@ enum hearth_status hearth_batch_prepare_shards(struct hearth_batch *batch, struc
         is_prepared = status == HEARTH_OK; /* a table that is missing: the script finds out */
     }
 
-    if (is_prepared == batch->is_prepared) {
+    if (is_prepared && batch->statements->locks == HEARTH_LOCKS_NOT_TRIED) {
+        HEARTH_TRY(try_locks(batch, pg, ret_fault, err));
+    }
+
+    bool locks = is_prepared && batch->statements->locks == HEARTH_LOCKS_BY_FUNCTION;
+    if (is_prepared == batch->is_prepared && locks == batch->locks_shards) {
         return HEARTH_OK;
     }
 
     batch->is_prepared = is_prepared;
+    batch->locks_shards = locks;
     *ret_fault = HEARTH_PG_FAULT_RETRY; /* of a failure */
 
     return hearth_batch_write_script(batch, err);
@@ -283,7 +361,7 @@ enum hearth_status hearth_batch_prepare_shards(struct hearth_batch *batch, struc
 
 bool hearth_batch_blames_shards(const struct hearth_batch *batch, enum hearth_pg_fault fault)
 {
-    bool is_refused = batch->n_results >= HEARTH_BATCH_CLAIMED &&
+    bool is_refused = (batch->n_results >= HEARTH_BATCH_CLAIMED || batch->locks_shards) &&
                       batch->catalog_status == HEARTH_OK &&
                       (fault == HEARTH_PG_FAULT_MISSING_TABLE || fault == HEARTH_PG_FAULT_OTHER);
 
@@ -299,9 +377,10 @@ enum hearth_status hearth_batch_leave_shards(struct hearth_batch *batch, struct 
         batch->items[i].shard = 0;
     }
     batch->n_shards = 0;
-    batch->is_prepared = false;
+    batch->is_prepared = batch->locks_shards = false;
     if (batch->statements != NULL) {
         batch->statements->n_shards = 0; /* they may be the reason */
+        batch->statements->locks = HEARTH_LOCKS_NOT_TRIED;
     }
     hearth_nodes_suspect(batch->nodes);
     hearth_metric_add(HEARTH_M_BATCHES_SHARDS_LEFT, 1);

@@ -30,6 +30,13 @@ enum hearth_commit_statement {
 /* Shards with a statement, on a node. If there are more, all are forgotten, and begin again. */
 #define HEARTH_MAX_PREPARED_SHARDS 64
 
+/* Whether the function by which Citus locks shards for a move takes all locks of an INSERT. */
+enum hearth_shard_locks {
+    HEARTH_LOCKS_NOT_TRIED,
+    HEARTH_LOCKS_BY_INSERT,
+    HEARTH_LOCKS_BY_FUNCTION,
+};
+
 /* What a committer has prepared on its connection; zero: nothing. */
 struct hearth_commit_statements {
     uint64_t n_connects; /* of the connection that has them */
@@ -38,6 +45,7 @@ struct hearth_commit_statements {
     unsigned n_scripts;  /* batches that are sent as scripts, since one was refused */
     int64_t shards[HEARTH_MAX_PREPARED_SHARDS]; /* that have a statement: batch_shards.c */
     size_t n_shards;                            /* 0: names may be taken by old ones */
+    enum hearth_shard_locks locks;              /* of the connection */
 };
 
 /* One pipeline that runs them. */

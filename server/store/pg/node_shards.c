@@ -67,7 +67,7 @@ static const char *const TABLES[HEARTH_N_SHARD_TABLES] = {
     [HEARTH_SOURCE_ROLL_10M] = "roll_10m",  [HEARTH_SOURCE_ROLL_1H] = "roll_1h",
     [HEARTH_SOURCE_ROLL_1D] = "roll_1d",    [HEARTH_SHARD_ROLL_STATE] = "roll_state",
     [HEARTH_SHARD_TOMBSTONE] = "tombstone", [HEARTH_SHARD_DICT_CHUNK] = "dict_chunk",
-    [HEARTH_SHARD_PUSH_ID] = "push_id",
+    [HEARTH_SHARD_PUSH_ID] = "push_id",     [HEARTH_SHARD_INGEST_BATCH] = "ingest_batch",
 };
 
 const char *hearth_shard_table(unsigned table)

@@ -56,6 +56,25 @@ static void make_shards(void)
     hearth_buf_release(&sql);
 }
 
+/* Locks as of Citus: of its function for moves, and of an INSERT, with `more` locks beside. */
+static void make_locks(int more)
+{
+    char sql[1024];
+    (void)snprintf(sql, sizeof sql,
+                   "SET allow_system_table_mods = on;"
+                   "CREATE FUNCTION pg_catalog.lock_shard_metadata(mode int4, ids int8[]) RETURNS"
+                   " void LANGUAGE sql AS 'SELECT pg_advisory_xact_lock_shared(id) FROM"
+                   " unnest(ids) id';"
+                   "CREATE FUNCTION hearth_data.lock_inserted() RETURNS trigger LANGUAGE plpgsql AS"
+                   " 'BEGIN PERFORM pg_advisory_xact_lock_shared(shardid) FROM pg_dist_placement;"
+                   " PERFORM pg_advisory_xact_lock_shared(-i) FROM generate_series(1, %d) i;"
+                   " RETURN NEW; END';"
+                   "CREATE TRIGGER locks BEFORE INSERT ON hearth_data.ingest_batch FOR EACH ROW"
+                   " EXECUTE FUNCTION hearth_data.lock_inserted()",
+                   more);
+    run(sql);
+}
+
 /* Give all services to one node, which has N_SHARDS shards. */
 static void map_services(void)
 {
@@ -106,6 +125,22 @@ static int open_nodes_without_statements(void **state)
 {
     (void)state;
     return open_nodes_with(0);
+}
+
+static int open_nodes_with_locks(void **state)
+{
+    (void)state;
+    int failed = open_nodes_with(16);
+    make_locks(0);
+    return failed;
+}
+
+static int open_nodes_with_more_locks(void **state)
+{
+    (void)state;
+    int failed = open_nodes_with(16);
+    make_locks(1);
+    return failed;
 }
 
 static int close_nodes(void **state)
@@ -196,6 +231,65 @@ static void a_batch_goes_to_the_tables_of_its_shards_and_locks_each_of_them(void
                                     "SELECT min(n) FROM (SELECT count(*) AS n FROM"
                                     " hearth_data.ingest_batch GROUP BY writer_id, seq) q"),
                      N_SHARDS);
+}
+
+static void a_function_locks_the_shards_where_it_takes_all_locks_of_an_insert(void **state)
+{
+    (void)state;
+    int64_t before = hearth_metric_value(HEARTH_M_BATCHES_SHARDS), ts_ns = hearth_clock_wall_ns();
+    push_round(ts_ns, 0);
+    push_round(ts_ns + 1, 0);
+    assert_int_equal(count_of_shards(HEARTH_SHARD_INGEST_BATCH),
+                     hearth_metric_value(HEARTH_M_BATCHES_SHARDS) - before);
+    assert_int_equal(count_rows("ingest_batch"), 0);
+    assert_int_equal(count_of_shards(HEARTH_SOURCE_PROFILE), 2 * N_SERVICES);
+}
+
+static void an_insert_locks_the_shards_where_it_takes_more_locks_than_the_function(void **state)
+{
+    (void)state;
+    push_round(hearth_clock_wall_ns(), 0);
+    assert_int_equal(count_of_shards(HEARTH_SHARD_INGEST_BATCH), 0);
+    assert_true(count_rows("ingest_batch") >= N_SHARDS);
+    assert_int_equal(count_of_shards(HEARTH_SOURCE_PROFILE), N_SERVICES);
+}
+
+/*
+ * The first attempt ends without an answer. As if it had been committed, its batch row is there, on
+ * the node to which a shard has moved meanwhile. The next attempt, which learns of the move after
+ * it has inserted its row, loses its connection, too.
+ */
+static void a_row_in_the_table_of_a_shard_that_has_moved_settles_no_attempt(void **state)
+{
+    (void)state;
+    push_round(hearth_clock_wall_ns(), 0);
+    int64_t settled = hearth_metric_value(HEARTH_M_BATCH_SETTLED);
+    char sql[2048];
+    (void)snprintf(
+        sql, sizeof sql,
+        "SET allow_system_table_mods = on; CREATE SEQUENCE hearth_data.n_ended;"
+        "DROP TABLE pg_catalog.pg_dist_placement;"
+        "CREATE VIEW pg_catalog.pg_dist_placement AS SELECT shardid, CASE WHEN is_called AND"
+        " shardid = %lld THEN 8 ELSE 7 END AS groupid FROM hearth_data.n_ended, (VALUES (%lld),"
+        " (%lld), (%lld)) v (shardid);"
+        "CREATE FUNCTION hearth_data.end_session() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN"
+        " PERFORM pg_terminate_backend(pg_backend_pid()) WHERE nextval(''hearth_data.n_ended'') <"
+        " 3; RETURN NEW; END';"
+        "CREATE TRIGGER ends AFTER INSERT ON hearth_data.profile_%lld FOR EACH STATEMENT EXECUTE"
+        " FUNCTION hearth_data.end_session();"
+        "INSERT INTO hearth_data.ingest_batch SELECT min(service_id), %d, %lld FROM"
+        " hearth_data.service;"
+        "CREATE TRIGGER ends BEFORE INSERT ON hearth_data.ingest_batch FOR EACH ROW WHEN (NEW.seq"
+        " >= 0) EXECUTE FUNCTION hearth_data.end_session()",
+        (long long)id_of(2, HEARTH_SHARD_ROLL_STATE), (long long)id_of(0, HEARTH_SHARD_ROLL_STATE),
+        (long long)id_of(1, HEARTH_SHARD_ROLL_STATE), (long long)id_of(2, HEARTH_SHARD_ROLL_STATE),
+        (long long)id_of(2, HEARTH_SOURCE_PROFILE), (int)g_fix.store->batch_writer_id,
+        (long long)g_fix.store->committers->next_seq);
+    run(sql);
+    push_round(hearth_clock_wall_ns(), 0);
+    assert_int_equal(hearth_metric_value(HEARTH_M_BATCH_SETTLED) - settled, 1);
+    assert_int_equal(pg_cluster_int(g_fix.url, "SELECT last_value FROM hearth_data.n_ended"), 3);
+    assert_int_equal(count_of_shards(HEARTH_SOURCE_PROFILE) + count_rows("profile"), N_SERVICES);
 }
 
 static void late_and_repeated_profiles_are_found_in_the_tables_of_the_shards(void **state)
@@ -356,6 +450,8 @@ static void a_batch_that_is_refused_the_table_of_a_shard_is_stored_by_the_data_t
 }
 
 #define NODE_TEST(name) cmocka_unit_test_setup_teardown(name, open_nodes, close_nodes)
+/* With the function of Citus that locks shards. */
+#define LOCK_TEST(name) cmocka_unit_test_setup_teardown(name, open_nodes_with_locks, close_nodes)
 /* The same without prepared statements, as through a pooler. */
 #define TEXT_TEST(name) \
     cmocka_unit_test_setup_teardown(name, open_nodes_without_statements, close_nodes)
@@ -372,6 +468,14 @@ int main(void)
         NODE_TEST(a_session_keeps_statements_of_a_limited_number_of_shards),
         NODE_TEST(statements_whose_names_are_taken_are_prepared_again),
         NODE_TEST(a_batch_whose_statements_are_gone_is_stored_by_the_names_of_the_data_tables),
+        LOCK_TEST(a_function_locks_the_shards_where_it_takes_all_locks_of_an_insert),
+        LOCK_TEST(late_and_repeated_profiles_are_found_in_the_tables_of_the_shards),
+        LOCK_TEST(a_batch_whose_shard_has_moved_is_stored_by_the_names_of_the_data_tables),
+        LOCK_TEST(a_batch_that_is_refused_the_table_of_a_shard_is_stored_by_the_data_tables),
+        LOCK_TEST(a_row_in_the_table_of_a_shard_that_has_moved_settles_no_attempt),
+        cmocka_unit_test_setup_teardown(
+            an_insert_locks_the_shards_where_it_takes_more_locks_than_the_function,
+            open_nodes_with_more_locks, close_nodes),
         TEXT_TEST(without_prepared_statements_no_session_runs_any),
         TEXT_TEST(late_and_repeated_profiles_are_found_in_the_tables_of_the_shards),
         TEXT_TEST(a_batch_whose_shard_has_moved_is_stored_by_the_names_of_the_data_tables),
