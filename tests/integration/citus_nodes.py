@@ -147,6 +147,13 @@ class Nodes:
         # PostgreSQL may need a moment to end the connections of a server that has ended.
         eventually(lambda: scale_out(self.url())[0] == 0, 60, what="distributed tables")
 
+    def move_group(self, k):
+        """One group of shards moves to another worker: for each k another group, then again the first."""
+        placed = self.sql("SELECT shardid, nodeport FROM citus_shards WHERE table_name = 'hearth_data.roll_state'::regclass ORDER BY 1")
+        shard, port = placed[k % len(placed)]
+        others = [worker.port for worker in self.workers if worker.port != int(port)]
+        self.sql("SELECT citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %d)" % (shard, port, others[k % len(others)]))
+
     def stop(self):
         for node in [self.coordinator, *self.workers]:
             node.stop()

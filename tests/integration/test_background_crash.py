@@ -296,10 +296,12 @@ class BackgroundCrash(unittest.TestCase):
     def check(self):
         eventually(self.settled, 90, what="the end of background work")
         self.check_answers("rolled up and compacted")
+        # Queries read blocks of ten minutes in the last hour only, where few profiles may have made none.
+        (n_10m,) = self.rows("SELECT count(*) FROM hearth_data.roll_10m WHERE t0 >= %d" % (now_ms() // HOUR * HOUR * MS))[0]
         self.restart("--builder=false")
         stored = self.check_answers("after a restart")
         metrics = self.server.metrics()
-        for source in ("roll_10m", "roll_1h", "roll_1d", "segment"):
+        for source in ["roll_10m"] * (n_10m > 0) + ["roll_1h", "roll_1d", "segment"]:
             self.assertGreater(prometheus.value(metrics, "hearth_query_legs_total", source=source), 0, source)
         n_compacted = self.check_tables(stored)
         self.assertGreater(n_compacted, len(stored) // 2)

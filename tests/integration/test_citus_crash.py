@@ -1,13 +1,15 @@
 """kill -9 of workers of Citus, of their coordinator and of hearthd under load: what was acknowledged is there exactly once.
+The same while shards move and sessions end, with every block, packed hour and segment.
 
 The load and the account of test_background_crash.py, on a coordinator and two workers. HEARTH_CITUS_KILLS kills (6) at
-random, drawn from HEARTH_CRASH_SEED. Runs only where HEARTH_TEST_CITUS names the binaries of a PostgreSQL with Citus
+random, drawn from HEARTH_CRASH_SEED; HEARTH_CITUS_MOVES moves (4). Runs only where HEARTH_TEST_CITUS names the binaries of a PostgreSQL with Citus
 (docs/testing.md).
 """
 
 import collections
 import os
 import random
+import threading
 import time
 import unittest
 
@@ -15,6 +17,7 @@ import test_background_crash
 from citus_nodes import CITUS, WHY_NOT, Nodes
 from server import Server, eventually, note, sql
 
+MOVES = int(os.environ.get("HEARTH_CITUS_MOVES", "4"))
 KILLS = int(os.environ.get("HEARTH_CITUS_KILLS", "6"))
 KINDS = ("worker", "worker", "worker", "coordinator", "hearthd", "all_workers", "worker_and_hearthd")
 
@@ -85,6 +88,32 @@ class CitusCrash(test_background_crash.BackgroundCrash):
 
     def test_the_embedded_database(self):
         self.skipTest("the embedded PostgreSQL has one node")
+
+
+@unittest.skipUnless(CITUS, WHY_NOT)
+class CitusMoves(CitusCrash):
+    cycles = MOVES
+
+    def kill(self, cycle):
+        """While a shard moves, connections of committers end."""
+        move = threading.Thread(target=self.cluster.move_group, args=(cycle,))
+        move.start()
+        while move.is_alive():
+            move.join(0.5 * self.random.random())
+            self.end_session(self.random.choice(self.cluster.workers))
+        self.n_killed["moves"] += 1
+
+    def end_session(self, worker):
+        ended = ("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hearthd'"
+                 " AND query LIKE '%hearth_data.ingest_batch%' AND pid <> pg_backend_pid() LIMIT 1")
+        self.n_killed["sessions"] += len(sql(worker.url(), ended))
+
+    def check(self):
+        written = sum(value for (name, _), value in self.server.metrics().items() if name == "hearth_rollup_blocks_total")
+        note("%d blocks written while shards moved" % written)
+        self.assertGreater(written, 100)
+        self.assertGreater(self.n_killed["sessions"], 0)
+        super().check()
 
 
 if __name__ == "__main__":

@@ -352,20 +352,12 @@ class CitusOperations(unittest.TestCase):
                    240, 0.5, "the end of the rebalancing")
         moved = int(self.nodes.sql("SELECT count(*) FROM pg_dist_background_task WHERE status = 'done'")[0][0])
         for k in range(4):
-            self.move_group(k)
+            self.nodes.move_group(k)
         for k in range(MOVE_MINUTES):
             began = time.monotonic()
-            self.move_group(k)
+            self.nodes.move_group(k)
             time.sleep(max(0, began + 60 - time.monotonic()))
         return moved + 4 + MOVE_MINUTES
-
-    def move_group(self, k):
-        """One group of shards moves to another worker: for each k another group, then again the first."""
-        placed = self.nodes.sql(
-            "SELECT shardid, nodeport FROM citus_shards WHERE table_name = 'hearth_data.roll_state'::regclass ORDER BY 1")
-        shard, port = placed[k % len(placed)]
-        others = [worker.port for worker in self.nodes.workers if worker.port != int(port)]
-        self.nodes.sql("SELECT citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %d)" % (shard, port, others[k % len(others)]))
 
     def log_statements(self, what):
         for worker in self.nodes.workers:
@@ -386,8 +378,8 @@ class CitusOperations(unittest.TestCase):
             for _ in range(5):
                 self.assertEqual(total(server, "again-.*", at, now_ms()), expected)
             if expected < 15:  # there, and back
-                self.move_group(0)
-                self.move_group(1)
+                self.nodes.move_group(0)
+                self.nodes.move_group(1)
         self.log_statements("RESET log_min_duration_statement")
         logged = ""
         for worker, mark in zip(self.nodes.workers, marks):
