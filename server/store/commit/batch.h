@@ -18,8 +18,8 @@
  * coordinator (batch_catalog.c).
  *
  * There, the script names the tables of the shards, if the map of nodes knows them
- * (batch_shards.c), and has a COPY for each of them. Without a pooler, a prepared statement for
- * each of them reads its watermarks.
+ * (batch_shards.c), and has a COPY for each of them. Without a pooler, a function of Citus locks
+ * them, one batch row is enough, and a prepared statement for each of them reads its watermarks.
  *
  * A batch of few rows is sent in another way, if that is possible (batch_prepared.h).
  *
@@ -34,7 +34,8 @@
  * Outcome. PostgreSQL can commit as soon as the end of the last COPY is sent. From then until an
  * answer, the batch is in doubt. A later attempt under the same seq settles it: its INSERT either
  * fails with 23505 (the earlier attempt was committed; the unique index waits for an attempt that
- * still runs) or succeeds (it was not committed).
+ * still runs) or succeeds (it was not committed). An INSERT into the table of a shard succeeds also
+ * if the shard has moved, so the batch stays in doubt until the count of shards is known.
  *
  * Threads: confined to its committer.
  */
