@@ -95,8 +95,9 @@ static enum hearth_status run_script(const struct hearth_batch *batch, const cha
         PGresult *result = NULL;
         HEARTH_TRY(hearth_pg_script_next(batch->catalog, &result, ret_fault, err));
         if (result == NULL) {
-            break;
+            return HEARTH_OK;
         }
+
         bool is_copy = PQresultStatus(result) == PGRES_COPY_IN;
         PQclear(result);
         if (is_copy) {
@@ -104,14 +105,6 @@ static enum hearth_status run_script(const struct hearth_batch *batch, const cha
             is_first = false;
         }
     }
-
-    if (batch->catalog->lacks_standby) {
-        *ret_fault = HEARTH_PG_FAULT_RETRY;
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
-                           "the wait of a commit for the synchronous standby was cancelled");
-    }
-
-    return HEARTH_OK;
 }
 
 /* Connect if needed, and store the rows. */
@@ -135,7 +128,7 @@ static enum hearth_status write_parts(struct hearth_batch *batch, struct parts p
         status = run_script(batch, sql.p, parts, ret_fault, err);
         if (status != HEARTH_OK) {
             hearth_pg_rollback(pg);
-            batch->catalog_lost = pg->conn == NULL;
+            batch->catalog_lost = pg->conn == NULL && !pg->lacks_standby;
         }
     }
     hearth_buf_release(&sql);

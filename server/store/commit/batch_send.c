@@ -324,15 +324,6 @@ static enum hearth_status run_batch_script(struct hearth_batch *batch, struct he
     }
 }
 
-/* It is committed, but not where it has to be: it remains in doubt, and is settled as such. */
-static enum hearth_status fail_without_standby(enum hearth_pg_fault *ret_fault,
-                                               struct hearth_err *err)
-{
-    *ret_fault = HEARTH_PG_FAULT_RETRY;
-    return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
-                       "the wait of a commit for the synchronous standby was cancelled");
-}
-
 static enum hearth_status send_script_once(struct hearth_batch *batch, struct hearth_pg *pg,
                                            enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
@@ -350,10 +341,6 @@ static enum hearth_status send_script_once(struct hearth_batch *batch, struct he
     if (status == HEARTH_OK && !committed) {
         *ret_fault = HEARTH_PG_FAULT_OTHER;
         status = HEARTH_FAIL(err, HEARTH_INTERNAL, "a batch ended without its COMMIT");
-    }
-
-    if (status == HEARTH_OK && pg->lacks_standby) {
-        return fail_without_standby(ret_fault, err);
     }
 
     if (status == HEARTH_OK && batch->n_shards > 0) {
@@ -409,8 +396,7 @@ enum hearth_status hearth_batch_send(struct hearth_batch *batch, struct hearth_p
         bool is_refused = false;
         enum hearth_status sent = hearth_batch_send_small(batch, pg, &is_refused, ret_fault, err);
         if (!is_refused) {
-            return sent == HEARTH_OK && pg->lacks_standby ? fail_without_standby(ret_fault, err)
-                                                          : sent;
+            return sent;
         }
     } else if (batch->statements != NULL && batch->statements->n_scripts > 0) {
         batch->statements->n_scripts--;

@@ -243,8 +243,9 @@ static enum hearth_status attempt_batch(struct hearth_committer *committer,
     status = hearth_batch_send(batch, &committer->pg, ret_fault, err);
     if (status != HEARTH_OK) {
         hearth_pg_rollback(&committer->pg);
-        attempts->n_lost +=
-            (committer->pg.conn == NULL && !committer->pg.is_node_lost) || batch->catalog_lost;
+        attempts->n_lost += (committer->pg.conn == NULL && !committer->pg.is_node_lost &&
+                             !committer->pg.lacks_standby) ||
+                            batch->catalog_lost;
     }
 
     return status;
@@ -376,7 +377,7 @@ static void note_lost_connection(struct hearth_committer *committer, enum hearth
     struct hearth_committers *all = committer->all;
     bool is_node = committer->node != 0 && committer->pg.address != NULL;
 
-    if (hearth_committers_abandoned(all)) {
+    if (hearth_committers_abandoned(all) || committer->pg.lacks_standby) {
         return;
     }
 

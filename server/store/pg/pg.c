@@ -629,7 +629,7 @@ static enum hearth_status end_statement(struct hearth_pg *pg, const struct patie
 {
     if (pg->conn == NULL || PQpipelineStatus(pg->conn) == PQ_PIPELINE_OFF) {
         drain_results(pg, patience);
-        return HEARTH_OK;
+        return hearth_pg_check_standby(pg, ret_fault, err);
     }
 
     /* The end of the statement, then that of the pipeline or the failure of the commit. */
@@ -648,7 +648,7 @@ static enum hearth_status end_statement(struct hearth_pg *pg, const struct patie
     bool at_end = PQresultStatus(result) == PGRES_PIPELINE_SYNC;
     PQclear(result);
 
-    return at_end && PQexitPipelineMode(pg->conn) == 1 ? HEARTH_OK
+    return at_end && PQexitPipelineMode(pg->conn) == 1 ? hearth_pg_check_standby(pg, ret_fault, err)
                                                        : hearth_pg_fail_lost(pg, ret_fault, err);
 }
 
@@ -832,8 +832,6 @@ enum hearth_status hearth_pg_script_send(struct hearth_pg *pg, const char *sql,
                            "a script outside a transaction would run without its tenants");
     }
 
-    pg->lacks_standby = false;
-
     return PQsendQuery(pg->conn, sql) == 1 ? HEARTH_OK : hearth_pg_fail_lost(pg, ret_fault, err);
 }
 
@@ -851,7 +849,7 @@ enum hearth_status hearth_pg_script_next(struct hearth_pg *pg, PGresult **ret_re
 
     *ret_result = result;
 
-    return HEARTH_OK;
+    return result != NULL ? HEARTH_OK : hearth_pg_check_standby(pg, ret_fault, err);
 }
 
 enum hearth_status hearth_pg_script(struct hearth_pg *pg, const char *sql,
@@ -882,8 +880,6 @@ enum hearth_status hearth_pg_pipeline_begin(struct hearth_pg *pg, enum hearth_pg
         set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s", pg->read_only);
     }
-
-    pg->lacks_standby = false;
 
     return PQenterPipelineMode(pg->conn) == 1 ? HEARTH_OK : hearth_pg_fail_lost(pg, ret_fault, err);
 }
@@ -950,7 +946,8 @@ enum hearth_status hearth_pg_pipeline_next(struct hearth_pg *pg, PGresult **ret_
     PQclear(result);
     *ret_result = NULL;
 
-    return PQexitPipelineMode(pg->conn) == 1 ? HEARTH_OK : hearth_pg_fail_lost(pg, ret_fault, err);
+    return PQexitPipelineMode(pg->conn) == 1 ? hearth_pg_check_standby(pg, ret_fault, err)
+                                             : hearth_pg_fail_lost(pg, ret_fault, err);
 }
 
 const struct hearth_pg_params *hearth_pg_leave_wall(struct hearth_pg *pg)

@@ -7,6 +7,10 @@
  * is given up because of them, or by its visitor, its connection is closed too (fault CANCELLED,
  * conn NULL).
  *
+ * A commit that somebody told to wait no longer for its synchronous standby is made, but a failover
+ * may lose it. PostgreSQL answers it with a warning; here it fails as if the connection were lost
+ * before the answer (fault CONNECTION, conn NULL).
+ *
  * On a connection with a wall, a transaction begins by entering the tenants of the wall: this
  * statement and the caller's are sent as one pipeline, which is one transaction and one round trip.
  *
@@ -66,8 +70,8 @@ struct hearth_pg_repeated {
 struct hearth_pg {
     PGconn *conn; /* NULL or bad: the owner calls hearth_pg_connect again */
     /*
-     * Since the last script was sent, PostgreSQL answered a commit before its synchronous standby
-     * had it, because somebody cancelled the wait. Only scripts reset it.
+     * The connection was closed because PostgreSQL answered a commit before its synchronous standby
+     * had it: the statement did not end the process that ran it. Reset by connecting.
      */
     bool lacks_standby;
     /*
@@ -111,7 +115,10 @@ struct hearth_pg {
 /* Meaning of an error for the caller, by a prefix of its SQLSTATE; the longest prefix counts. */
 enum hearth_pg_fault {
     HEARTH_PG_FAULT_NONE,
-    /* 08, 57P, 25006, 25P03 or a broken socket: outcome of a COMMIT unknown; conn NULL */
+    /*
+     * 08, 57P, 25006, 25P03 or a broken socket: outcome of a COMMIT unknown; or the synchronous
+     * standby may lack it. conn NULL
+     */
     HEARTH_PG_FAULT_CONNECTION,
     /*
      * 40 (serialization, deadlock), 53 (resources) except 53100, 55P03, 55006; or Citus lost a node
@@ -222,7 +229,7 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pg_script(struct hearth_pg *pg, cons
 /*
  * A pipeline of prepared statements is one transaction and one round trip: without BEGIN, it ends
  * with _end. Only on a direct connection without a wall, outside a transaction.
- *   _begin    begin it; resets lacks_standby
+ *   _begin    begin it
  *   _prepare  prepare a statement, whose name is free
  *   _run      run a prepared statement with n parameters in binary, at most
  *             HEARTH_PG_MAX_FIELDS; NULL values are NULL. Results are binary.

@@ -64,6 +64,23 @@ static void receive_notice(void *context, const PGresult *result)
     pg->lacks_standby |= function != NULL && strcmp(function, "SyncRepWaitForLSN") == 0;
 }
 
+enum hearth_status hearth_pg_check_standby(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                           struct hearth_err *err)
+{
+    if (!pg->lacks_standby) {
+        return HEARTH_OK;
+    }
+
+    hearth_pg_close(pg);
+    if (ret_fault != NULL) {
+        *ret_fault = HEARTH_PG_FAULT_CONNECTION;
+    }
+
+    return HEARTH_FAIL(
+        err, HEARTH_UNAVAILABLE,
+        "the wait for the synchronous standby was cancelled; the change may be made");
+}
+
 /* True if "?key=" stands here. */
 static bool is_parameter(const char *at)
 {
@@ -169,7 +186,7 @@ enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
     assert(pg->url != NULL && timeout_ms > 0);
 
     hearth_pg_close(pg);
-    pg->is_node_lost = pg->is_direct = false;
+    pg->lacks_standby = pg->is_node_lost = pg->is_direct = false;
     pg->n_connects++;
     memset(pg->repeated, 0, sizeof pg->repeated);
     if (!hearth_pg_url_valid(pg->url)) {

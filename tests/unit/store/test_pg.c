@@ -751,6 +751,134 @@ static void leaves_are_named_by_the_date(void **state)
     assert_string_equal(name, "hearth_data.profile_21000301");
 }
 
+/* ---- synchronous standbys ---- */
+
+#define WRITE "SELECT pg_logical_emit_message(true, 'test', 'x')"
+
+static bool cancel_wait_for_standby(int pid)
+{
+    char sql[192];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event ="
+                   " 'SyncRep' AND pid = %d",
+                   pid);
+    return pg_cluster_int(g_url, sql) == 1;
+}
+
+/* From here on, commits wait for a standby, which does not exist. */
+static void demand_standby(void)
+{
+    PGconn *conn = pg_cluster_connect(g_url);
+    pg_cluster_run(g_url, "ALTER SYSTEM SET synchronous_standby_names = '*'");
+    pg_cluster_run(g_url, "SELECT pg_reload_conf()");
+
+    /* Processes read the setting at different times: write until a commit waits. */
+    for (bool waits = false; !waits;) {
+        assert_int_equal(PQsendQuery(conn, WRITE), 1);
+        while (PQisBusy(conn)) {
+            waits = waits || cancel_wait_for_standby(PQbackendPID(conn));
+            assert_int_equal(PQconsumeInput(conn), 1);
+        }
+        for (PGresult *result; (result = PQgetResult(conn)) != NULL;) {
+            PQclear(result);
+        }
+    }
+    PQfinish(conn);
+}
+
+enum way {
+    BY_EXEC,
+    BY_STREAM,
+    BY_SCRIPT,
+    BY_PIPELINE,
+};
+
+static enum hearth_status send_write(struct hearth_pg *pg, enum way way, struct hearth_err *err)
+{
+    switch (way) {
+    case BY_EXEC:
+        return hearth_pg_send_ahead(pg, WRITE, NULL, false, err);
+    case BY_STREAM:
+        return hearth_pg_send_ahead(pg, WRITE, NULL, true, err);
+    case BY_SCRIPT:
+        return hearth_pg_script_send(pg, "BEGIN; " WRITE "; COMMIT; SELECT 1", NULL, err);
+    case BY_PIPELINE:
+        break;
+    }
+
+    HEARTH_TRY(hearth_pg_pipeline_begin(pg, NULL, err));
+    HEARTH_TRY(hearth_pg_pipeline_prepare(pg, "write", WRITE, NULL, err));
+    HEARTH_TRY(hearth_pg_pipeline_run(pg, "write", 0, NULL, NULL, NULL, err));
+    return hearth_pg_pipeline_end(pg, NULL, err);
+}
+
+static enum hearth_status ignore_row(void *context, const PGresult *row, struct hearth_err *err)
+{
+    (void)context;
+    (void)row;
+    (void)err;
+    return HEARTH_OK;
+}
+
+static enum hearth_status await_write(struct hearth_pg *pg, enum way way,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    PGresult *result = NULL;
+
+    if (way == BY_EXEC) {
+        return hearth_pg_exec(pg, WRITE, NULL, NULL, NULL, ret_fault, err);
+    }
+    if (way == BY_STREAM) {
+        return hearth_pg_stream(pg, WRITE, NULL, NULL, ignore_row, NULL, ret_fault, err);
+    }
+
+    do {
+        HEARTH_TRY(way == BY_SCRIPT ? hearth_pg_script_next(pg, &result, ret_fault, err)
+                                    : hearth_pg_pipeline_next(pg, &result, ret_fault, err));
+        PQclear(result);
+    } while (result != NULL);
+
+    return HEARTH_OK;
+}
+
+static int forget_standby(void **state)
+{
+    (void)state;
+    pg_cluster_run(g_url, "ALTER SYSTEM RESET synchronous_standby_names");
+    pg_cluster_run(g_url, "SELECT pg_reload_conf()");
+    return 0;
+}
+
+static void
+a_commit_that_did_not_wait_for_the_standby_fails_as_if_the_connection_were_lost(void **state)
+{
+    (void)state;
+    demand_standby();
+    for (enum way way = BY_EXEC; way <= BY_PIPELINE; way++) {
+        struct hearth_pg pg = {.url = test_secret(g_url)}; /* not moved: notices go to it */
+        struct hearth_err err = HEARTH_ERR_INIT;
+        enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
+        assert_int_equal(hearth_pg_connect(&pg, 60000, &err), HEARTH_OK);
+        pg.is_direct = true;
+        assert_int_equal(send_write(&pg, way, &err), HEARTH_OK);
+        while (!cancel_wait_for_standby(PQbackendPID(pg.conn))) {
+        }
+
+        assert_int_equal(await_write(&pg, way, &fault, &err), HEARTH_UNAVAILABLE);
+        assert_int_equal(fault, HEARTH_PG_FAULT_CONNECTION);
+        assert_non_null(strstr(err.msg, "standby"));
+        assert_null(pg.conn);
+        assert_true(pg.lacks_standby);
+
+        /* What follows is not in doubt. */
+        assert_int_equal(hearth_pg_connect(&pg, 60000, &err), HEARTH_OK);
+        assert_false(pg.lacks_standby);
+        assert_int_equal(hearth_pg_exec(&pg, "SELECT 1", NULL, NULL, NULL, &fault, &err),
+                         HEARTH_OK);
+        hearth_pg_close(&pg);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -775,6 +903,9 @@ int main(void)
         cmocka_unit_test(a_wrong_password_is_not_shown),
         cmocka_unit_test(a_pool_waits_and_replaces_dead_connections),
         cmocka_unit_test(leaves_are_named_by_the_date),
+        cmocka_unit_test_teardown(
+            a_commit_that_did_not_wait_for_the_standby_fails_as_if_the_connection_were_lost,
+            forget_standby),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }
