@@ -1,4 +1,4 @@
-"""Synchronous replication: no push is acknowledged before the standby has it, whatever happens to the wait of its commit.
+"""Synchronous replication: nothing is acknowledged before the standby has it, whatever happens to the wait of its commit.
 
 While the standby is stopped, a commit is durable on the primary and waits. The wait ends early when the statement is
 cancelled, by hearthd's own limit or by somebody else, and when the primary crashes; then the profile is visible on the
@@ -9,9 +9,14 @@ import threading
 import time
 import unittest
 
+import agents
+import directing_data
 import otlp
 import prometheus
-from server import PROFILES, PUSH, Cluster, RpcError, Server, eventually, sql
+import tasks
+from agents import Instance, Process, Rover
+from questions import CPU
+from server import PROFILES, PUSH, Cluster, RpcError, Server, eventually, now_ms, sql
 from standby import Standby, kill9
 from test_database_away import request
 
@@ -44,6 +49,13 @@ class PendingChange(Pending):
         self.server.connect("hearth.v1.ApplicationService/Set", self.message, timeout=self.seconds)
 
 
+class PendingCall(Pending):
+    """Any call, made by a function."""
+
+    def call(self):
+        self.message()
+
+
 class PendingSpan(Pending):
     """A span that is exported."""
 
@@ -60,7 +72,8 @@ class Synchronous(unittest.TestCase):
             cls.addClassCleanup(cluster.stop)
         sql(cls.primary.url(), "ALTER SYSTEM SET synchronous_standby_names = '*'")
         sql(cls.primary.url(), "SELECT pg_reload_conf()")
-        cls.server = Server("--request-timeout", "10m", "--statement-timeout", "3s", "--otlp-traces",
+        # Without background work, which would wait for the standby as well, with locks that pushes wait for.
+        cls.server = Server("--request-timeout", "10m", "--statement-timeout", "3s", "--otlp-traces", "--builder=false",
                             database_url=cls.primary.url())
         cls.addClassCleanup(cls.server.kill)
         cls.server.grpc_bytes(PUSH, request("shop", "first"), timeout=60)
@@ -110,10 +123,11 @@ class Synchronous(unittest.TestCase):
         self.standby.stop()
         change = PendingChange(self.server, {"name": "shop", "owner": "team"})
         cancelled = eventually(
-            lambda: sql(self.primary.url(), "SELECT pg_cancel_backend(pid), query " + waiting % "COMMIT"), 30,
+            lambda: sql(self.primary.url(), "SELECT pg_cancel_backend(pid), query_start " + waiting % "%COMMIT"), 30,
             what="the wait of the commit")
         self.assertEqual(cancelled[0][0], "t")
-        eventually(lambda: change.outcome or sql(self.primary.url(), "SELECT 1 " + waiting % "%settled%COMMIT"), 30,
+        later = " AND query_start > '%s'" % cancelled[0][1]
+        eventually(lambda: change.outcome or sql(self.primary.url(), "SELECT 1 " + waiting % "%COMMIT" + later), 30,
                    what="a second wait")
         self.assertIsNone(change.outcome)
         self.standby.start()
@@ -134,6 +148,73 @@ class Synchronous(unittest.TestCase):
         self.standby.start()
         pending.join(120)
         self.assertEqual(pending.outcome, "ok")
+
+    def end_without_standby(self, call):
+        """The outcome of a call while all waits for the standby are cancelled."""
+        pending = PendingCall(self.server, call)
+
+        def cancel():
+            sql(self.primary.url(), WAITING.replace("pid", "pg_cancel_backend(pid)", 1))
+            return pending.outcome
+
+        return eventually(cancel, 30, what="the end of the call")
+
+    def test_2_no_change_is_acknowledged_that_the_standby_may_lack(self):
+        connect, rover = self.server.connect, Rover(self.server)
+        setting = {"name": "pluginSettings", "value": "1", "modifiedAt": "5000"}
+        limit = lambda value: {"changes": [{"name": "max-compared-pairs", "value": value}]}
+        rule = {"metricName": "cost", "matchers": ['{__profile_type__="%s"}' % CPU], "groupBy": ["pod"]}
+        erase = {"labelSelector": '{service_name="gone"}', "start": "0", "end": str(now_ms()), "requestedBy": "the test"}
+        upload = {"fileName": "a", "sizeBytes": "1", "partBytes": 65536, "labels": [{"name": "service_name", "value": "shop"}]}
+        export = otlp.request(({"service.name": "shop"}, [otlp.span(otlp.new_trace())]))
+        token = {"name": "a", "grants": [{"tenant": "anonymous", "role": "viewer"}]}
+
+        self.server.grpc_bytes(PUSH, request("gone", "gone"), timeout=60)
+        self.__class__.n_pushed += 1
+        rover.report(Process("shop", "pod", "main"))
+        traced = Instance(self.server, "shop", "traced")
+        traced.report()
+        task, trace = tasks.create(self.server), tasks.create(self.server, "TRACE", endpoint="/slow")
+        traced.query_tasks(Instance.TRACE)
+        part = {"uploadId": connect("hearth.v1.UploadService/CreateUpload", upload)["uploadId"], "data": "eA=="}
+        connect("settings.v1.SettingsService/Set", {"setting": setting})
+        connect("hearth.v1.AdminService/SetLimits", limit("7"))
+        send_span = lambda: self.server.grpc_bytes(otlp.EXPORT, export, timeout=120)
+        send_snapshot = lambda: traced.send_snapshots(agents.snapshot(trace, "segment", 0, now_ms() // 60_000 * 60_000, ["main"]))
+        send_span()
+        send_snapshot()
+
+        changes = {
+            "a task": lambda: tasks.create(self.server, "TRACE", service="gone"),
+            "a task that is handed out": rover.query_tasks,
+            "a task that is cancelled": lambda: connect(tasks.TASKS + "CancelTask", {"taskId": task}),
+            "a policy": lambda: directing_data.set_policy(self.server, "shop", [directing_data.CPU]),
+            "a token": lambda: connect("hearth.v1.AccessService/CreateToken", token),
+            "a deletion": lambda: connect("hearth.v1.AdminService/Erase", {**erase, "expectedSeries": "1"}),
+            "a limit that is removed": lambda: connect("hearth.v1.AdminService/SetLimits", limit("default")),
+            "a setting that is removed": lambda: connect("settings.v1.SettingsService/Delete", {"name": setting["name"]}),
+            "a recording rule": lambda: connect("settings.v1.RecordingRulesService/UpsertRecordingRule", rule),
+            "a part of an upload": lambda: connect("hearth.v1.UploadService/PutPart", part),
+            "a process of an agent": lambda: Rover(self.server).report(Process("new", "pod", "main")),
+            "an instance": lambda: Instance(self.server, "newer", "pod").report(),
+            "a span, repeated": send_span,
+            "a snapshot, repeated": send_snapshot,
+        }
+        self.standby.stop()
+        for name, change in changes.items():
+            with self.subTest(name):
+                self.assertEqual(self.end_without_standby(change), "unavailable")
+
+        # These are made on the primary, and change nothing when they are repeated.
+        for name in ("a limit that is removed", "a setting that is removed"):
+            with self.subTest(name + ", repeated"):
+                self.assertEqual(self.end_without_standby(changes[name]), "unavailable")
+        self.standby.start()
+        changes["a setting that is removed"]()
+
+        # After a deletion, the next push looks its series up again, and may write to the catalogue.
+        self.server.grpc_bytes(PUSH, request("shop", "later"), timeout=60)
+        self.__class__.n_pushed += 1
 
     def test_3_the_primary_crashes_during_the_wait(self):
         push = self.push_without_standby()

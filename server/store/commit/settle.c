@@ -291,23 +291,12 @@ static enum hearth_batch_outcome judge_answered_error(struct hearth_committer *c
     return HEARTH_OUTCOME_SPLIT;
 }
 
-/*
- * Wait until the synchronous standbys have everything that is committed. A commit that is found may
- * not have reached them: its wait was cancelled, or the primary crashed during it. The commit of
- * any later write waits for the whole WAL before it; without synchronous replication it takes as
- * long as one fsync.
- */
+/* The commit that was found may not have reached the standbys. */
 static enum hearth_status await_standbys(struct hearth_committer *committer, struct hearth_err *err)
 {
-    struct hearth_pg *pg = &committer->pg;
+    hearth_pg_rollback(&committer->pg);
 
-    hearth_pg_rollback(pg);
-    HEARTH_TRY(hearth_pg_script(pg, "SELECT pg_logical_emit_message(true, 'hearth', 'settled')",
-                                NULL, err));
-
-    return !pg->lacks_standby ? HEARTH_OK
-                              : HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
-                                            "the wait for the synchronous standby was cancelled");
+    return hearth_session_await_standbys(&committer->pg, NULL, err);
 }
 
 static enum hearth_batch_outcome judge_attempt(struct hearth_committer *committer,

@@ -148,6 +148,15 @@ void hearth_store_note_back(struct hearth_store *store)
     }
 }
 
+/* ---- synchronous standbys ---- */
+
+enum hearth_status hearth_session_await_standbys(struct hearth_pg *pg,
+                                                 enum hearth_pg_fault *ret_fault,
+                                                 struct hearth_err *err)
+{
+    return hearth_pg_exec(pg, HEARTH_SQL_SETTLE, NULL, NULL, NULL, ret_fault, err);
+}
+
 /* ---- connections ---- */
 
 enum hearth_status hearth_store_run_on_primary(struct hearth_store *store,
@@ -186,11 +195,41 @@ enum hearth_status hearth_store_run_on_primary(struct hearth_store *store,
     }
 }
 
+/* A callback that may write, and its state over all attempts. */
+struct settled_run {
+    hearth_with_pg_fn *fn;
+    void *context;
+    bool was_in_doubt; /* an attempt before may have committed, without its synchronous standby */
+};
+
+/*
+ * Run the callback. If an earlier attempt is in doubt, this one may have found everything made, and
+ * waited for no standby. Where that wait fails, the callback is not run again, because it may have
+ * delivered rows.
+ */
+static enum hearth_status run_settled(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct settled_run *run = context;
+    enum hearth_status status = run->fn(run->context, pg, ret_fault, err);
+
+    if (status == HEARTH_OK && run->was_in_doubt && pg->read_only == NULL) {
+        *ret_fault = HEARTH_PG_FAULT_NONE;
+        return hearth_session_await_standbys(pg, NULL, err);
+    }
+
+    run->was_in_doubt = run->was_in_doubt || *ret_fault == HEARTH_PG_FAULT_CONNECTION;
+
+    return status;
+}
+
 enum hearth_status hearth_store_as_owner(struct hearth_store *store, struct hearth_cancel *cancel,
                                          hearth_with_pg_fn *fn, void *context,
                                          struct hearth_err *err)
 {
-    return hearth_store_run_on_primary(store, cancel, NULL, fn, context, err);
+    struct settled_run run = {.fn = fn, .context = context};
+
+    return hearth_store_run_on_primary(store, cancel, NULL, run_settled, &run, err);
 }
 
 enum hearth_status hearth_store_with_pg(const struct hearth_scope *scope, hearth_with_pg_fn *fn,
@@ -198,9 +237,10 @@ enum hearth_status hearth_store_with_pg(const struct hearth_scope *scope, hearth
 {
     HEARTH_CLEANUP(hearth_wall_release) struct hearth_wall wall;
     hearth_wall_init(&wall, scope, NULL, 0);
+    struct settled_run run = {.fn = fn, .context = context};
 
-    return hearth_store_run_on_primary(scope->store, scope->cancel, hearth_wall_params(&wall), fn,
-                                       context, err);
+    return hearth_store_run_on_primary(scope->store, scope->cancel, hearth_wall_params(&wall),
+                                       run_settled, &run, err);
 }
 
 /* ---- transactions ---- */
@@ -223,36 +263,7 @@ struct transaction_run {
     struct hearth_transaction transaction;
     hearth_transaction_fn *fn;
     void *context;
-    bool was_in_doubt; /* an attempt before may have committed, without its synchronous standby */
 };
-
-enum hearth_status hearth_session_commit(struct hearth_pg *pg, bool may_repeat,
-                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    HEARTH_TRY(hearth_pg_script(
-        pg,
-        may_repeat ? "SELECT pg_logical_emit_message(true, 'hearth', 'settled'); COMMIT" : "COMMIT",
-        ret_fault, err));
-    if (!pg->lacks_standby) {
-        return HEARTH_OK;
-    }
-
-    *ret_fault = HEARTH_PG_FAULT_RETRY;
-    return HEARTH_FAIL(
-        err, HEARTH_UNAVAILABLE,
-        "the wait for the synchronous standby was cancelled; the change may be made");
-}
-
-static enum hearth_status commit_transaction(struct transaction_run *run, struct hearth_err *err)
-{
-    struct hearth_transaction *transaction = &run->transaction;
-    enum hearth_status status =
-        hearth_session_commit(transaction->pg, run->was_in_doubt, &transaction->fault, err);
-
-    run->was_in_doubt = run->was_in_doubt || transaction->fault == HEARTH_PG_FAULT_CONNECTION ||
-                        transaction->pg->lacks_standby;
-    return status;
-}
 
 static enum hearth_status run_transaction(void *context, struct hearth_pg *pg,
                                           enum hearth_pg_fault *ret_fault, struct hearth_err *err)
@@ -273,7 +284,7 @@ static enum hearth_status run_transaction(void *context, struct hearth_pg *pg,
     }
 
     if (status == HEARTH_OK) {
-        status = commit_transaction(run, err);
+        status = hearth_pg_script(pg, "COMMIT", &transaction->fault, err);
     }
 
     /* After a COMMIT there is no transaction, and the rollback does nothing. */

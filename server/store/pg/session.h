@@ -47,8 +47,9 @@ typedef enum hearth_status hearth_with_pg_fn(void *context, struct hearth_pg *pg
 
 /*
  * Run `fn` on a connection of the pool; after a lost connection or a passing fault again, up to
- * four times in all. Its statements see only rows of the scope's tenants (wall.h); the arena of the
- * scope is not used.
+ * four times in all. OK means that the synchronous standbys, if there are any, have all that these
+ * attempts committed. Its statements see only rows of the scope's tenants (wall.h); the arena of
+ * the scope is not used.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_store_with_pg(const struct hearth_scope *scope,
                                                           hearth_with_pg_fn *fn, void *context,
@@ -117,16 +118,21 @@ HEARTH_MUST_CHECK enum hearth_status hearth_store_in_transaction(const struct he
 HEARTH_MUST_CHECK enum hearth_status
 hearth_transaction_lock_tenant(struct hearth_transaction *transaction, struct hearth_err *err);
 
+/* ---- synchronous standbys ---- */
+
 /*
- * Commit a transaction; OK only when the synchronous standbys, if there are any, have it.
- * UNAVAILABLE with *ret_fault RETRY: somebody cancelled the wait for them, and it is committed.
- *
- * may_repeat: an earlier commit like that may have written all of it. A commit without writes waits
- * for no standby; so this one writes a message to the WAL, and waits for all that is before it.
+ * Writes a message to the WAL. A commit without writes waits for no standby; with this one, it
+ * waits for all that was committed before.
  */
-HEARTH_MUST_CHECK enum hearth_status hearth_session_commit(struct hearth_pg *pg, bool may_repeat,
-                                                           enum hearth_pg_fault *ret_fault,
-                                                           struct hearth_err *err);
+#define HEARTH_SQL_SETTLE "SELECT pg_logical_emit_message(true, 'hearth', 'settled')"
+
+/*
+ * Wait until the synchronous standbys, if there are any, have everything that is committed. Outside
+ * a transaction; without standbys it takes as long as one fsync.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_session_await_standbys(struct hearth_pg *pg,
+                                                                   enum hearth_pg_fault *ret_fault,
+                                                                   struct hearth_err *err);
 
 /* ---- rows that statements rely on ---- */
 

@@ -13,7 +13,8 @@
  *
  * ON CONFLICT DO NOTHING makes the inserts repeatable. Associations have no key: repeated ones, and
  * those of groups that were dropped, do no harm. The commit waits for the synchronous standbys even
- * if all rows are repeated, because the standbys may lack them.
+ * if all rows are repeated, because the standbys may lack them: the locks of services are in the
+ * WAL, and for snapshots alone, a message is.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
@@ -457,7 +458,8 @@ static enum hearth_status run_batch_transaction(struct groups *groups, struct he
 
     HEARTH_TRY(hearth_trace_snapshots_insert(groups->batch, pg, ret_fault, err));
 
-    return hearth_session_commit(pg, true, ret_fault, err);
+    return hearth_pg_script(pg, groups->n > 0 ? "COMMIT" : HEARTH_SQL_SETTLE "; COMMIT", ret_fault,
+                            err);
 }
 
 /* Again if a partition was dropped after it had been seen. */

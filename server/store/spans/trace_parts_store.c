@@ -131,7 +131,8 @@ static enum hearth_status check_services(void *context, struct hearth_pg *pg,
 
 /*
  * In a transaction block, which lets Citus insert into several shards by this session. A statement
- * alone goes through a second connection of the node to itself, and a two-phase commit.
+ * alone goes through a second connection of the node to itself, and a two-phase commit. All rows
+ * may be repeated: the message lets the commit wait for the standbys of the node even then.
  */
 static enum hearth_status insert_in_block(struct taken *taken, enum hearth_pg_fault *ret_fault,
                                           struct hearth_err *err)
@@ -144,7 +145,7 @@ static enum hearth_status insert_in_block(struct taken *taken, enum hearth_pg_fa
                                           taken->to->cancel, ret_fault, err);
     }
     if (status == HEARTH_OK) {
-        status = hearth_session_commit(pg, true, ret_fault, err);
+        status = hearth_pg_script(pg, HEARTH_SQL_SETTLE "; COMMIT", ret_fault, err);
     }
     if (status != HEARTH_OK) {
         hearth_pg_rollback(pg);
