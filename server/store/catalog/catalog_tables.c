@@ -280,7 +280,18 @@ static const char SQL_FIND_PARTS[] =
     FIND("0", "service_id", "service", "tenant_id", "$1", "$2") " UNION ALL " FIND(
         "1", "shape_id", "shape", "tenant_id", "$3",
         "$4") " UNION ALL " FIND("2", "pair_id", "label_pair", "tenant_id", "$5", "$6");
-static const char SQL_FIND_SERIES[] = FIND("3", "series_id", "series", "service_id", "$1", "$2");
+
+/*
+ * While statistics say that a service has few series, as they do when many have just been added,
+ * PostgreSQL may prefer the primary key (service_id, series_id) to the unique index and read all
+ * series of the service for each that is looked up. Only the unique index has the order asked for
+ * here.
+ */
+static const char SQL_FIND_SERIES[] =
+    "SELECT 3, u.parent, u.fp, t.series_id FROM unnest($1::int4[], $2::uuid[]) u (parent, fp)"
+    " CROSS JOIN LATERAL (SELECT s.series_id, s.fingerprint FROM hearth_data.series s"
+    " WHERE s.service_id = u.parent AND s.fingerprint >= u.fp ORDER BY s.fingerprint LIMIT 1) t"
+    " WHERE t.fingerprint = u.fp";
 
 /* Add the parameters after $3, the columns of the table, for the n rows that `index` lists. */
 typedef enum hearth_status add_columns_fn(struct hearth_group *group,

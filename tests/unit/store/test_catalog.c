@@ -609,6 +609,42 @@ static void thousands_of_series_in_one_call_are_one_transaction(void **state)
     close_store(store);
 }
 
+/* Statistics of a time with few series make the primary key look as good as the unique index. */
+static void new_series_are_looked_up_one_by_one_after_statistics_of_few(void **state)
+{
+    (void)state;
+    enum {
+        N = 200,
+        CALLS = 20
+    };
+    char url[256];
+    pg_cluster_database(&g_cluster, url);
+    pg_cluster_run(url, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET random_page_cost = 1.1',"
+                        " current_database()); END $$");
+    struct hearth_store *store = open_store(url);
+    for (int i = 0; i < 80; i++) {
+        (void)resolve_one(store, TENANT, i % 10, i, T0);
+    }
+    pg_cluster_run(url, "ANALYZE hearth_data.series");
+    struct made_series *made = hearth_mem_calloc(N, sizeof *made);
+    struct hearth_series_key *keys = hearth_mem_calloc(N, sizeof *keys);
+    struct hearth_series_ref *refs = hearth_mem_calloc(N, sizeof *refs);
+    for (int call = 0; call < CALLS; call++) {
+        for (int i = 0; i < N; i++) {
+            keys[i] = *make_series(&made[i], 20, call * N + i);
+        }
+        assert_ok(hearth_store_resolve_series(store, TENANT, keys, N, T0, refs, &err));
+    }
+    hearth_mem_free(made);
+    hearth_mem_free(keys);
+    hearth_mem_free(refs);
+    close_store(store);
+    wait_until_disconnected(url);
+    assert_in_range(pg_cluster_int(url, "SELECT idx_tup_read FROM pg_stat_user_indexes"
+                                        " WHERE indexrelname = 'series_pkey'"),
+                    0, 3 * CALLS * N);
+}
+
 /* Each allocation fails in its turn: the call says so, and the next one is as if nothing had been. */
 static void series_beyond_the_limit_are_refused_and_known_ones_are_not(void **state)
 {
@@ -689,6 +725,7 @@ int main(void)
         cmocka_unit_test(a_catalogue_that_went_back_in_time_is_loaded_again),
         cmocka_unit_test(a_cancelled_look_at_the_index_leaves_the_others_alone),
         cmocka_unit_test(thousands_of_series_in_one_call_are_one_transaction),
+        cmocka_unit_test(new_series_are_looked_up_one_by_one_after_statistics_of_few),
         cmocka_unit_test(series_beyond_the_limit_are_refused_and_known_ones_are_not),
         cmocka_unit_test(refused_memory_is_an_error_and_nothing_more),
     };
