@@ -146,8 +146,9 @@ class Server(Questions):
 
     def __init__(
         self, *options, directory=None, database_url=None, wait=True, env=None, template=True,
-        listening=r"msg=listening addr=127\.0\.0\.1:(\d+)",
+        listening=r"msg=listening addr=127\.0\.0\.1:(\d+)", hearthd=HEARTHD,
     ):
+        self.hearthd = hearthd
         self.directory = directory or temporary_directory()
         self.database_url = database_url
         self.options = list(options)
@@ -161,7 +162,7 @@ class Server(Questions):
         self.start(wait)
 
     def start(self, wait=True):
-        arguments = [HEARTHD, "--listen", "127.0.0.1:0"]
+        arguments = [self.hearthd, "--listen", "127.0.0.1:0"]
         if self.database_url:
             arguments += ["--database-url", self.database_url]
         else:

@@ -13,7 +13,6 @@ import subprocess
 import types
 import unittest
 
-import server as servers
 from questions import CPU
 from schema_dump import SCHEMAS, push
 from server import HEARTHD, ROOT, Cluster, Server, eventually, note, now_ms, server_environment, sql
@@ -142,11 +141,7 @@ class Upgrade(unittest.TestCase):
         return [(name, value[0]) for name, value in merged.functions().items() if re.fullmatch(r"f-\d+-\d+", name)]
 
     def serve(self, binary, url):
-        kept, servers.HEARTHD = servers.HEARTHD, binary
-        try:
-            server = Server(*RETAIN, database_url=url)
-        finally:
-            servers.HEARTHD = kept
+        server = Server(*RETAIN, database_url=url, hearthd=binary)
         self.addCleanup(server.kill)
         return server
 
