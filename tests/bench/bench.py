@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 """Measure Hearth: ingest, queries, small calls, disk and memory, each beside its floor in the same run.
 
-bench.py [--quick] [--api | --wall | --access | --sets 20k,200k,2m | --hard [NAMES] | --spans [MILLIONS] | --self-profile]
-         [--own-recordings] [--docs] [--json FILE] [--build DIR]
+bench.py [--quick] [--goals [PARTS] [--beside DIR] | --api | --wall | --access | --sets 20k,200k,2m | --hard [NAMES] |
+         --spans [MILLIONS] | --self-profile] [--own-recordings] [--docs] [--json FILE] [--build DIR]
 bench.py intake [FILE...] [--json FILE] [--build DIR]
 
 Tables (markdown) on stdout; --json keeps the numbers. A report, never a test: it judges nothing and fails only when it
-cannot measure. CPU is that of the processes (utime + stime), so that a busy machine changes it little; times are
-medians. Every server and database is a private one below a temporary directory, on loopback.
+cannot measure. CPU is that of the processes, so that a busy machine changes it little; times are medians.
+Every server and database is a private one below a temporary directory, on loopback.
 """
 
 import argparse
@@ -349,6 +349,12 @@ def callers_known(bench):
     return {"access": access.run(bench)}
 
 
+def rows_of_goals(bench):
+    import goals
+
+    return goals.run(bench)
+
+
 def traces_to_profiles(bench):
     import span_lookups
 
@@ -365,6 +371,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", nargs="*", metavar="intake [FILE...]", help="decoding files of profilers (intake.py) instead")
     parser.add_argument("--quick", action="store_true", help="less of everything: below 90 seconds")
+    parser.add_argument("--goals", nargs="?", const="all", metavar="PARTS",
+                        help="rows of the table of goals (goals.py) instead; ingest,fleet,thin,sparse: some of them")
+    parser.add_argument("--beside", metavar="DIR", help="with --goals: in turns with the build in this directory")
     parser.add_argument("--sets", metavar="NAMES", help="20k,200k,2m: questions, disk and roll-ups at these sizes instead")
     parser.add_argument("--hard", nargs="?", const="all", metavar="NAMES", help="data that is hard on a store (hard.py) instead")
     parser.add_argument("--self-profile", action="store_true", help="draw hearthd by its own answers instead (needs perf)")
@@ -384,9 +393,9 @@ def main():
     bench = Bench(chosen)
     began = time.monotonic()
     measure = (
-        decoders if chosen.part else whole_fleets if chosen.sets else hard_data if chosen.hard else itself if chosen.self_profile
-        else every_question if chosen.api else second_wall if chosen.wall else callers_known if chosen.access
-        else traces_to_profiles if chosen.spans else classic
+        decoders if chosen.part else rows_of_goals if chosen.goals else whole_fleets if chosen.sets
+        else hard_data if chosen.hard else itself if chosen.self_profile else every_question if chosen.api
+        else second_wall if chosen.wall else callers_known if chosen.access else traces_to_profiles if chosen.spans else classic
     )
     numbers = measure(bench)
     say("%.0f s" % (time.monotonic() - began))
