@@ -1,5 +1,6 @@
 """What hearthd gives up at its start: root, capabilities, system calls, dumps. Started by root, as a package's user may."""
 
+import errno
 import os
 import pathlib
 import re
@@ -7,9 +8,9 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import unittest
 
+import injected_calls
 import prometheus
 from pprof import Profile
 from questions import CPU
@@ -40,28 +41,6 @@ REFUSED = {
     "keyctl": (250, 0, 0, 0),
 }
 
-GDB = r"""
-handle SIGSYS nostop noprint pass
-python
-calls = %r
-threads = {t.name: t for t in gdb.selected_inferior().threads()}
-for name in ("acceptor", "ingest-0", "ingest", "query"):
-    if name in threads:
-        threads[name].switch()
-        break
-else:
-    raise SystemExit("no thread of the network among %%s" %% sorted(threads))
-print("thread", name)
-for name, words in calls.items():
-    text = ", ".join("(long)%%d" %% word for word in words)
-    result = int(gdb.parse_and_eval("((long (*)(long, ...))syscall)(%%s)" %% text))
-    errno = int(gdb.parse_and_eval("*((int *(*)(void))__errno_location)()"))
-    print("call", name, result, errno)
-end
-detach
-"""
-
-
 def status(pid, tid=None):
     """Fields of /proc/PID/status."""
     path = "/proc/%d/status" % pid if tid is None else "/proc/%d/task/%d/status" % (pid, tid)
@@ -78,17 +57,9 @@ def push_and_ask(server):
 
 
 def inject_calls(pid, calls):
-    """{name: (result, errno)} of system calls that a thread of the network makes."""
-    with tempfile.NamedTemporaryFile("w", suffix=".gdb") as script:
-        script.write(GDB % calls)
-        script.flush()
-        done = subprocess.run(
-            ["gdb", "-nx", "-batch", "-p", str(pid), "-x", script.name], capture_output=True, text=True, timeout=300,
-            stdin=subprocess.DEVNULL,
-        )
-    found = re.findall(r"^call (\w+) (-?\d+) (\d+)$", done.stdout, re.M)
-    assert found, done.stdout + done.stderr
-    return {name: (int(result), int(errno)) for name, result, errno in found}
+    """{name: result} of system calls that a thread of the network makes."""
+    with injected_calls.Traced(pid, injected_calls.find_thread(pid, ["acceptor", "ingest-0", "ingest", "query"])) as thread:
+        return {name: thread.call(*call) for name, call in calls.items()}
 
 
 class Filter(unittest.TestCase):
@@ -120,11 +91,11 @@ class Filter(unittest.TestCase):
             links = {os.readlink(entry.path) for entry in os.scandir("/proc/%d/fd" % starter)}
             self.assertEqual(len([link for link in links if link.startswith("socket:")]), 1, links)
 
-    @unittest.skipUnless(shutil.which("gdb") and IS_ROOT and os.uname().machine == "x86_64", "needs gdb, root, x86-64")
+    @unittest.skipUnless(IS_ROOT and os.uname().machine == "x86_64", "needs root, x86-64")
     def test_a_thread_of_the_network_cannot_run_trace_mount_listen_or_open_raw_sockets(self):
         self.server.may_be_refused = True
         found = inject_calls(self.server.process.pid, REFUSED)
-        self.assertEqual(found, {name: (-1, 1) for name in REFUSED})
+        self.assertEqual(found, {name: -errno.EPERM for name in REFUSED})
         for name in REFUSED:
             eventually(lambda: " call=%s " % name in self.server.log(), what="a log line about " + name)
         refused = prometheus.value(self.server.metrics(), "hearth_sandbox_refused_calls_total")
