@@ -475,7 +475,8 @@ def series_of(taken, type_id, matchers, start_ms, end_ms, step_ms, group_by=(), 
         by_profile[id(profile)] += value
     for profile in {id(r[0]): r[0] for r in asked.rows}.values():
         t = point_of(profile.time_ns // 1_000_000, start_ms, end_ms, step_ms)
-        if t is not None:
+        # A profile has no point where all that is asked for is 0, as one whose stack traces it lacks.
+        if t is not None and by_profile[id(profile)]:
             sums[group_labels(profile.labels, group_by)][t].append(by_profile[id(profile)])
     out = []
     for labels, points in sums.items():
