@@ -2,6 +2,7 @@
 
 import errno
 import os
+import pathlib
 import subprocess
 import time
 import unittest
@@ -203,6 +204,10 @@ class FullDisk(unittest.TestCase):
     def fill(self, leave):
         """All but `leave` bytes."""
         path = os.path.join(self.directory, "filler")
+        # The log of a template has holes, which need room on the disk when they are written.
+        for segment in pathlib.Path(self.directory).rglob("pg_wal/0*"):
+            with segment.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, segment.stat().st_size)
 
         def filled():
             stat = os.statvfs(self.directory)
