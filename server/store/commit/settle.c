@@ -482,9 +482,9 @@ enum hearth_batch_outcome hearth_committer_settle(struct hearth_committer *commi
         if (outcome != HEARTH_OUTCOME_AGAIN) {
             return may_shrink ? HEARTH_OUTCOME_SHRINK : outcome;
         }
+        note_lost_connection(committer, attempts->fault, err);
         hearth_metric_add_label(HEARTH_M_BATCH_RETRIES, hearth_str_c(name_fault(attempts->fault)),
                                 1);
-        note_lost_connection(committer, attempts->fault, err);
         if (gives_back(committer, batch, attempts->fault, attempts, err)) {
             return HEARTH_OUTCOME_RETURN;
         }
