@@ -5,7 +5,8 @@
 One PostgreSQL, and databases of one, two and three nodes, run at the same time and take turns. A commit holds 10, 30, 100 or
 1,000 profiles of ten services: with three nodes, three times as many are pushed at once. A query merges the profiles of ten
 services, which the nodes share. CPU is that of hearthd and of the sessions of PostgreSQL on all nodes: for commits, of those
-that store profiles, through the coordinator of all between nodes, too; for queries, of all, less what they use at rest. The coordinator's way is hearthd with --node-connections=false.
+that store profiles, through the coordinator of all between nodes, too; for queries, of all, less what they use at rest. The
+coordinator's way is hearthd with --node-connections=false.
 """
 
 import argparse
