@@ -4,9 +4,9 @@
 
 One PostgreSQL, and databases of one, two and three nodes, run at the same time and take turns. A commit holds 10, 30, 100 or
 1,000 profiles of ten services: with three nodes, three times as many are pushed at once. A query merges the profiles of ten
-services, which the nodes share. CPU is that of hearthd and of the sessions of PostgreSQL on all nodes: for commits, of those
-that store profiles, through the coordinator of all between nodes, too; for queries, of all, less what they use at rest. The
-coordinator's way is hearthd with --node-connections=false.
+services, which the nodes share. CPU is that of hearthd and of sessions of PostgreSQL on all nodes. For commits, the sessions
+that store profiles are counted, and through the coordinator also those between nodes; for queries, all sessions, less what
+they use at rest. The coordinator's way is hearthd with --node-connections=false.
 """
 
 import argparse
@@ -109,7 +109,7 @@ class Target:
         return own_after - own - seconds * self.idle[0], of_sessions - (0 if of_commits else seconds * self.idle[1])
 
     def committing(self):
-        """The sessions that store profiles; through the coordinator those of Citus between nodes, too, whatever they do beside."""
+        """Return the sessions that store profiles; through the coordinator also those between nodes, background work included."""
         text = COMMITTING + (BETWEEN if self.options else "")
         return {int(pid) for node in self.nodes for (pid,) in sql(node.url(), text)}
 
@@ -146,7 +146,7 @@ class Bench:
             self.distributed(n)
 
     def profile(self, k):
-        """Each a microsecond later than the one before."""
+        """Return profile k, which is a microsecond later than profile k - 1."""
         return gzip.compress(self.profiles[k % len(self.profiles)].replace(self.old_time, wire.varint(self.begin_ns + 1000 * k)), 1)
 
     def distributed(self, n):
@@ -169,7 +169,7 @@ class Bench:
         return [[name for port, name in found if int(port) == worker.port][:2 * SERVICES] for worker in nodes.workers]
 
     def rest(self):
-        """What idle servers use."""
+        """Measure what idle servers use."""
         def idle(target):
             target.idle = (0, 0)
             target.idle = [us / IDLE for us in target.measured(lambda: time.sleep(IDLE))]

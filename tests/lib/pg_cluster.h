@@ -107,7 +107,7 @@ static inline PGconn *pg_cluster_connect(const char *url)
 
 /*
  * The connection of the last statement, kept for the next one to the same database: a new one costs
- * 5 ms of processor time, most of it in PostgreSQL. A statement finds its session as if it were new.
+ * 5 ms of processor time, most of it in PostgreSQL. The session is reset after each statement.
  */
 static struct {
     pthread_mutex_t lock;
@@ -115,7 +115,7 @@ static struct {
     PGconn *conn; /* NULL: none */
 } pg_cluster_kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Keep `conn`, or nothing if it is NULL, instead of what was kept. */
+/* Close the kept connection, and keep `conn` instead; NULL: keep none. */
 static inline void pg_cluster_keep(const char *url, PGconn *conn)
 {
     (void)pthread_mutex_lock(&pg_cluster_kept.lock);
@@ -126,7 +126,7 @@ static inline void pg_cluster_keep(const char *url, PGconn *conn)
     PQfinish(previous);
 }
 
-/* The kept connection if it is one to this database, and if nobody has ended it; else a new one. */
+/* Return the kept connection if it is to this database and still open, otherwise a new one. */
 static inline PGconn *pg_cluster_take(const char *url)
 {
     PGconn *conn = NULL;
@@ -137,7 +137,7 @@ static inline PGconn *pg_cluster_take(const char *url)
     }
     (void)pthread_mutex_unlock(&pg_cluster_kept.lock);
 
-    /* An idle session says nothing before its end. */
+    /* PostgreSQL sends nothing to an idle session before it ends it. */
     struct pollfd said = {.fd = conn == NULL ? -1 : PQsocket(conn), .events = POLLIN};
     if (conn != NULL && poll(&said, 1, 0) == 0) {
         return conn;
@@ -147,7 +147,7 @@ static inline PGconn *pg_cluster_take(const char *url)
     return pg_cluster_connect(url);
 }
 
-/* Keep a connection that was taken, if its session can be made as new. */
+/* Reset the session of a connection that was taken, and keep it; close it if that fails. */
 static inline void pg_cluster_give_back(const char *url, PGconn *conn)
 {
     PGresult *result =
@@ -268,7 +268,7 @@ static inline void pg_cluster_ask(PGconn *conn, const char *sql, char *out, size
     PQclear(result);
 }
 
-/* The same in a session that nobody else uses meanwhile. */
+/* Run the statement in a session that no other thread uses at the same time. */
 static inline void pg_cluster_text(const char *url, const char *sql, char *out, size_t n)
 {
     PGconn *conn = pg_cluster_take(url);
@@ -296,7 +296,7 @@ static inline void pg_cluster_copy(struct pg_cluster *cluster, const char *sourc
     (void)snprintf(name, sizeof name, "test_%d", ++cluster->n_databases);
     (void)snprintf(sql, sizeof sql, "CREATE DATABASE %s TEMPLATE %s", name, source);
     pg_cluster_url(cluster, "postgres", admin);
-    pg_cluster_keep("", NULL); /* nobody may be connected to the source */
+    pg_cluster_keep("", NULL); /* CREATE DATABASE fails while a session uses the source */
     pg_cluster_run(admin, sql);
     pg_cluster_url(cluster, name, url);
 }
