@@ -141,7 +141,7 @@ static void bytes_and_durations_have_units(void **state)
     assert_int_equal(l->config.limits.reject_newer_than_ns, 0);
 }
 
-static void what_other_layers_need_is_copied_to_them(void **state)
+static void options_that_other_layers_need_are_copied_to_them(void **state)
 {
     struct load *l = *state;
 
@@ -166,7 +166,7 @@ static void what_other_layers_need_is_copied_to_them(void **state)
     assert_string_equal(hearth_secret_reveal(l->config.store.url), "postgresql://h/db");
 }
 
-static void wrong_values_are_refused_with_what_is_wanted(void **state)
+static void wrong_values_are_refused_with_the_expected_form(void **state)
 {
     static const struct {
         const char *flag, *message;
@@ -615,7 +615,7 @@ static char *without_origins(const char *text)
 /* Also a control, line breaks, the mark of the byte order, and a code that is no character. */
 #define SPECIAL "a\\b\t: # c\x7f\xc2\x85\xe2\x80\xa8\xef\xbb\xbf\xef\xbf\xbf\xe2\x82\xac"
 
-static void what_is_printed_reads_back_to_the_same(void **state)
+static void printed_options_are_read_back_unchanged(void **state)
 {
     struct load *l = *state;
 
@@ -792,7 +792,7 @@ static void the_profile_may_come_from_the_environment_or_a_file(void **state)
     assert_int_equal(l->config.limits.max_samples, 1000000);
 }
 
-static void there_is_no_third_profile(void **state)
+static void a_third_profile_is_refused(void **state)
 {
     struct load *l = *state;
     flag(l, "--limits.profile=generous");
@@ -873,7 +873,7 @@ int main(void)
         load_test(a_reload_compares_the_file_of_a_database_url_if_it_can_be_read),
         load_test(the_profile_of_pyroscope_begins_with_its_defaults),
         load_test(the_profile_may_come_from_the_environment_or_a_file),
-        load_test(there_is_no_third_profile),
+        load_test(a_third_profile_is_refused),
         load_test(the_profile_names_options_with_values_that_they_take),
         load_test(flags_win_over_the_environment_that_over_the_file_that_over_the_default),
         load_test(the_environment_can_name_the_file_and_a_flag_another),
@@ -884,15 +884,15 @@ int main(void)
         load_test(help_is_given_although_the_environment_is_wrong),
         load_test(lists_split_at_commas_and_grow_by_repeated_flags),
         load_test(bytes_and_durations_have_units),
-        load_test(what_other_layers_need_is_copied_to_them),
-        load_test(wrong_values_are_refused_with_what_is_wanted),
+        load_test(options_that_other_layers_need_are_copied_to_them),
+        load_test(wrong_values_are_refused_with_the_expected_form),
         load_test(unknown_variables_are_refused),
         load_test(the_data_directory_has_a_default_only_without_a_database),
         cmocka_unit_test(a_masked_url_never_contains_the_password),
         cmocka_unit_test(quoted_passwords_are_masked_to_their_closing_quote),
         cmocka_unit_test(texts_without_a_password_are_unchanged),
         load_test(no_message_and_no_print_shows_the_password),
-        load_test(what_is_printed_reads_back_to_the_same),
+        load_test(printed_options_are_read_back_unchanged),
         load_test(defaults_read_back_to_the_same),
         cmocka_unit_test(help_shows_every_option_with_its_default),
         cmocka_unit_test(every_option_is_named_once_and_explained),

@@ -104,7 +104,7 @@ static void mistakes_in_yaml_are_refused_with_file_and_line(void **state)
     }
 }
 
-static void what_yaml_sets_twice_is_refused_with_both_lines(void **state)
+static void a_repeated_yaml_key_is_refused_with_both_lines(void **state)
 {
     static const char twice[] = "ingest:\n  max-samples: 1\n  max-samples: 2\n";
     static const char sections[] = "ingest:\n  max-samples: 1\ningest: {}\n";
@@ -182,7 +182,7 @@ static void wrong_values_in_files_are_refused_with_file_and_line(void **state)
     assert_refused_at(l, 3, "max-samples = \"many\" is not a whole number");
 }
 
-static void a_key_that_comes_twice_is_refused_with_both_lines(void **state)
+static void a_repeated_key_is_refused_with_both_lines(void **state)
 {
     char message[128];
     struct load *l = *state;
@@ -210,14 +210,14 @@ int main(void)
         load_test(files_have_comments_blank_lines_and_quotes),
         load_test(yaml_files_have_a_section_for_each_group),
         load_test(mistakes_in_yaml_are_refused_with_file_and_line),
-        load_test(what_yaml_sets_twice_is_refused_with_both_lines),
+        load_test(a_repeated_yaml_key_is_refused_with_both_lines),
         load_test(all_mistakes_are_found_and_the_first_is_the_error),
         load_test(more_mistakes_than_are_kept_are_counted),
         load_test(unknown_keys_are_refused_with_file_and_line),
         load_test(lines_that_are_no_pairs_are_refused_with_file_and_line),
         load_test(lines_that_are_not_utf8_are_refused_with_file_and_line),
         load_test(wrong_values_in_files_are_refused_with_file_and_line),
-        load_test(a_key_that_comes_twice_is_refused_with_both_lines),
+        load_test(a_repeated_key_is_refused_with_both_lines),
         load_test(files_beyond_a_mebibyte_are_refused),
     };
 

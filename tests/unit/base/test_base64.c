@@ -52,7 +52,7 @@ static void encodes_the_vectors_of_the_rfc(void **state)
     }
 }
 
-static void every_byte_comes_back(void **state)
+static void every_byte_survives_encoding_and_decoding(void **state)
 {
     (void)state;
     char bytes[256];
@@ -121,7 +121,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(encodes_the_vectors_of_the_rfc),
-        cmocka_unit_test(every_byte_comes_back),
+        cmocka_unit_test(every_byte_survives_encoding_and_decoding),
         cmocka_unit_test(decodes_both_alphabets_padded_or_not),
         cmocka_unit_test(refuses_invalid_base64),
         cmocka_unit_test(respects_its_limits),

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-static void collects_what_is_appended(void **state)
+static void collects_all_appended_pieces(void **state)
 {
     (void)state;
     struct hearth_buf buf;
@@ -138,7 +138,7 @@ static void take_gives_the_bytes_to_the_caller(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(collects_what_is_appended),
+        cmocka_unit_test(collects_all_appended_pieces),
         cmocka_unit_test(grows_to_any_size),
         cmocka_unit_test(keeps_its_limit_to_the_byte),
         cmocka_unit_test(a_small_varint_fits_the_last_byte),

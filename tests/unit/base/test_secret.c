@@ -36,7 +36,7 @@ static enum hearth_status read_from(const char *text, size_t n, mode_t mode,
     return status;
 }
 
-static void an_empty_text_is_no_secret(void **state)
+static void an_empty_text_is_not_a_secret(void **state)
 {
     (void)state;
     struct hearth_secret *none = make(""), *copy = make("x");
@@ -214,7 +214,7 @@ static void a_wiped_text_keeps_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_text_is_no_secret),
+        cmocka_unit_test(an_empty_text_is_not_a_secret),
         cmocka_unit_test(secrets_are_compared_by_their_whole_text),
         cmocka_unit_test(a_nul_or_too_many_bytes_are_refused),
         cmocka_unit_test(a_file_loses_its_newline_and_its_mode_is_told),

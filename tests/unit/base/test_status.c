@@ -88,7 +88,7 @@ static void a_truncated_message_ends_after_a_whole_character(void **state)
     }
 }
 
-static void prefix_goes_in_front(void **state)
+static void the_prefix_stands_in_front(void **state)
 {
     (void)state;
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -124,7 +124,7 @@ int main(void)
         cmocka_unit_test(fail_fills_the_error_and_is_its_status),
         cmocka_unit_test(messages_never_contain_control_bytes_or_invalid_utf8),
         cmocka_unit_test(a_truncated_message_ends_after_a_whole_character),
-        cmocka_unit_test(prefix_goes_in_front),
+        cmocka_unit_test(the_prefix_stands_in_front),
         cmocka_unit_test(a_long_prefix_cuts_the_message_not_memory),
     };
 

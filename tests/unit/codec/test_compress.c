@@ -329,7 +329,7 @@ static void every_flipped_bit_is_noticed_or_harmless(void **state)
     hearth_buf_release(&text);
 }
 
-static void says_what_is_wrong_and_where(void **state)
+static void errors_name_the_fault_and_its_place(void **state)
 {
     (void)state;
     struct hearth_buf text = sample_text(100000);
@@ -449,7 +449,7 @@ static void lz4_frames_of_every_kind_are_inflated(void **state)
     hearth_buf_release(&text);
 }
 
-static void says_what_is_wrong_with_an_lz4_frame(void **state)
+static void errors_name_the_fault_of_an_lz4_frame(void **state)
 {
     (void)state;
     struct hearth_buf text = sample_text(1000);
@@ -661,7 +661,7 @@ static void sizes_are_known_if_the_format_declares_them(void **state)
     hearth_buf_release(&lz4);
 }
 
-static void a_zstd_stream_comes_in_pieces_and_need_not_end(void **state)
+static void a_zstd_stream_is_read_in_pieces_and_may_lack_its_end(void **state)
 {
     struct hearth_buf text = sample_text(3 * MIB), packed = zstd_of(hearth_buf_view(&text)), out;
     size_t n_half = packed.n / 2;
@@ -740,12 +740,12 @@ int main(void)
         cmocka_unit_test(concatenated_members_and_frames_are_one_body),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(every_flipped_bit_is_noticed_or_harmless),
-        cmocka_unit_test(says_what_is_wrong_and_where),
+        cmocka_unit_test(errors_name_the_fault_and_its_place),
         cmocka_unit_test(inflates_zlib_streams),
         cmocka_unit_test(refuses_a_zstd_window_beyond_32_mib),
         cmocka_unit_test(skippable_zstd_frames_are_skipped),
         cmocka_unit_test(lz4_frames_of_every_kind_are_inflated),
-        cmocka_unit_test(says_what_is_wrong_with_an_lz4_frame),
+        cmocka_unit_test(errors_name_the_fault_of_an_lz4_frame),
         cmocka_unit_test(a_damaged_stream_does_not_affect_the_next_one),
         cmocka_unit_test(compressors_respect_the_limit_of_their_buffer),
         cmocka_unit_test(kept_tables_compress_as_new_ones_do),
@@ -754,7 +754,7 @@ int main(void)
         cmocka_unit_test(sizes_are_known_if_the_format_declares_them),
         cmocka_unit_test(a_stream_without_input_is_an_empty_member),
         cmocka_unit_test(a_stream_fails_if_its_buffer_does),
-        cmocka_unit_test(a_zstd_stream_comes_in_pieces_and_need_not_end),
+        cmocka_unit_test(a_zstd_stream_is_read_in_pieces_and_may_lack_its_end),
         cmocka_unit_test(bytes_in_an_arena_count_against_its_limit),
     };
 

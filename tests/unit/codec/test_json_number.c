@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-static void measures_what_json_calls_a_number(void **state)
+static void measures_numbers_by_the_grammar_of_json(void **state)
 {
     (void)state;
     static const struct {
@@ -118,7 +118,7 @@ static void unescapes_strings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(measures_what_json_calls_a_number),
+        cmocka_unit_test(measures_numbers_by_the_grammar_of_json),
         cmocka_unit_test(scales_numbers_exactly),
         cmocka_unit_test(refuses_numbers_of_more_than_64_bits),
         cmocka_unit_test(unescapes_strings),

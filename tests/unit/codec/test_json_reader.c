@@ -75,7 +75,7 @@ static void tells_the_type_of_the_next_value(void **state)
     }
 }
 
-static void accepts_what_is_json(void **state)
+static void accepts_valid_json(void **state)
 {
     (void)state;
     static const char *const cases[] = {
@@ -211,7 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_members_and_elements_in_order),
         cmocka_unit_test(tells_the_type_of_the_next_value),
-        cmocka_unit_test(accepts_what_is_json),
+        cmocka_unit_test(accepts_valid_json),
         cmocka_unit_test(names_the_byte_of_a_fault),
         cmocka_unit_test(refuses_values_of_another_type),
         cmocka_unit_test(keeps_the_first_fault),

@@ -71,7 +71,7 @@ static void unpacks_copies_into_the_arena(void **state)
     assert_non_null(unpack(&types__v1__label_pair__descriptor, hearth_str_n(NULL, 0)));
 }
 
-static void packs_what_it_unpacked(void **state)
+static void packs_rows_that_it_unpacked(void **state)
 {
     (void)state;
     Querier__V1__Level level = QUERIER__V1__LEVEL__INIT;
@@ -266,7 +266,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         PB_TEST(unpacks_copies_into_the_arena),
-        PB_TEST(packs_what_it_unpacked),
+        PB_TEST(packs_rows_that_it_unpacked),
         PB_TEST(takes_packed_and_unpacked_numbers),
         PB_TEST(keeps_unknown_fields),
         PB_TEST(refuses_malformed_bytes_and_says_where),

@@ -66,7 +66,7 @@ static void unknown_fields_and_enum_names_are_ignored(void **state)
     assert_int_equal(request->aggregation_presence_case, 0);
 }
 
-static void enums_come_by_name_or_number(void **state)
+static void enums_are_read_by_name_or_number(void **state)
 {
     (void)state;
     becomes(REQUEST, "{\"format\":\"PROFILE_FORMAT_TREE\"}",
@@ -87,7 +87,7 @@ static void a_chosen_member_is_written_even_at_its_default(void **state)
     becomes(ALL, "{\"text\":\"\"}", "{\"text\":\"\"}");
 }
 
-static void integers_come_as_numbers_or_strings(void **state)
+static void integers_are_read_from_numbers_or_strings(void **state)
 {
     (void)state;
     becomes(REQUEST, "{\"start\":\"-5\",\"end\":2e3}", "{\"start\":\"-5\",\"end\":\"2000\"}");
@@ -316,9 +316,9 @@ int main(void)
         JSON_TEST(both_spellings_name_a_field),
         JSON_TEST(one_field_is_given_once),
         JSON_TEST(unknown_fields_and_enum_names_are_ignored),
-        JSON_TEST(enums_come_by_name_or_number),
+        JSON_TEST(enums_are_read_by_name_or_number),
         JSON_TEST(a_chosen_member_is_written_even_at_its_default),
-        JSON_TEST(integers_come_as_numbers_or_strings),
+        JSON_TEST(integers_are_read_from_numbers_or_strings),
         JSON_TEST(ranges_are_those_of_the_type),
         JSON_TEST(doubles_are_numbers),
         JSON_TEST(bytes_are_base64_of_either_alphabet),

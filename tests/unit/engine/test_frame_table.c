@@ -369,7 +369,7 @@ static void recursion_counts_once_and_overflow_is_an_error(void **state)
     hearth_arena_release(&arena);
 }
 
-static void a_table_that_does_not_fit_is_no_memory(void **state)
+static void a_table_that_does_not_fit_fails_with_no_memory(void **state)
 {
     (void)state;
     bool refused = false, fits = false;
@@ -404,7 +404,7 @@ int main(void)
         cmocka_unit_test(tables_of_all_kinds_are_those_of_a_naive_count),
         cmocka_unit_test(lines_of_a_function_are_those_of_a_naive_count),
         cmocka_unit_test(recursion_counts_once_and_overflow_is_an_error),
-        cmocka_unit_test(a_table_that_does_not_fit_is_no_memory),
+        cmocka_unit_test(a_table_that_does_not_fit_fails_with_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -141,7 +141,7 @@ static void an_alias_wins_over_service_name_where_the_option_says_so(void **stat
     assert_discards(m->discards, "reserved_labels=1");
 }
 
-static void an_empty_alias_says_nothing(void **state)
+static void an_empty_alias_is_ignored(void **state)
 {
     struct made *m = *state;
     label(m, "__name__", "cpu");
@@ -282,7 +282,7 @@ static void refuses_a_label_without_a_name(void **state)
     assert_non_null(strstr(m->err.msg, "with error: invalid label name ''"));
 }
 
-static void refuses_a_label_name_that_comes_twice(void **state)
+static void refuses_a_repeated_label_name(void **state)
 {
     struct made *m = *state;
     label(m, "pod", "a");
@@ -367,7 +367,7 @@ static void a_monstrous_label_leaves_room_for_the_limits_name(void **state)
     assert_true(strlen(m->err.msg) < sizeof m->err.msg - 100); /* ingest puts series and id first */
 }
 
-static void a_refused_arena_is_no_memory(void **state)
+static void a_refused_arena_fails_with_no_memory(void **state)
 {
     struct made *m = *state;
     hearth_arena_release(&m->arena);
@@ -495,7 +495,7 @@ static void another_clock_widens_the_window_and_is_named_in_a_refusal(void **sta
     }
 }
 
-static void a_profile_without_a_time_is_of_now(void **state)
+static void a_profile_without_a_time_gets_the_time_of_its_arrival(void **state)
 {
     struct hearth_limits limits;
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -573,7 +573,7 @@ int main(void)
         made_test(aliases_name_the_service_in_the_order_of_the_option),
         made_test(other_aliases_can_be_configured),
         made_test(an_alias_wins_over_service_name_where_the_option_says_so),
-        made_test(an_empty_alias_says_nothing),
+        made_test(an_empty_alias_is_ignored),
         made_test(the_application_name_is_the_service_when_no_label_says_it),
         made_test(an_app_name_of_the_client_stays),
         made_test(a_service_without_any_name_is_unknown_service),
@@ -586,18 +586,18 @@ int main(void)
         made_test(refuses_a_series_without_labels),
         made_test(refuses_a_series_without_a_name),
         made_test(refuses_a_label_without_a_name),
-        made_test(refuses_a_label_name_that_comes_twice),
+        made_test(refuses_a_repeated_label_name),
         made_test(the_number_of_label_names_has_a_limit),
         made_test(names_and_values_have_limits_named_in_the_message),
         made_test(the_application_name_is_a_label_value_too),
         made_test(a_monstrous_label_leaves_room_for_the_limits_name),
-        made_test(a_refused_arena_is_no_memory),
+        made_test(a_refused_arena_fails_with_no_memory),
         cmocka_unit_test(a_type_id_has_five_parts_empty_ones_kept),
         cmocka_unit_test(all_types_of_a_profile_begin_with_its_name),
         cmocka_unit_test(types_are_bounded_like_the_values_of_labels),
         cmocka_unit_test(the_window_includes_both_of_its_ends),
         cmocka_unit_test(another_clock_widens_the_window_and_is_named_in_a_refusal),
-        cmocka_unit_test(a_profile_without_a_time_is_of_now),
+        cmocka_unit_test(a_profile_without_a_time_gets_the_time_of_its_arrival),
         cmocka_unit_test(zero_opens_the_window_and_a_huge_limit_does_not_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

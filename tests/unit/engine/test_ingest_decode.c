@@ -110,7 +110,7 @@ static void a_pprof_upload_is_named_by_its_types(void **state)
     assert_int_equal(d->profile.values[1], 5); /* the sample rate is not of pprof */
 }
 
-static void a_time_of_1970_or_none_is_that_of_the_upload(void **state)
+static void a_missing_time_or_one_of_1970_is_replaced_by_that_of_the_upload(void **state)
 {
     struct decoded *d = *state;
     static const int64_t times[] = {0, -5, 1, 365 * HEARTH_NS_PER_DAY - 1};
@@ -191,7 +191,7 @@ static void limits_of_texts_are_counted_or_refused(void **state)
         d->err.msg, "the profile has 2 samples; the limit is 1; raise it with --max-samples"));
 }
 
-static void what_cannot_be_read_is_invalid(void **state)
+static void unreadable_bodies_are_invalid(void **state)
 {
     struct decoded *d = *state;
     assert_int_equal(decode(d, HEARTH_STR("\3"), true), HEARTH_INVALID_ARGUMENT);
@@ -206,14 +206,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_push_has_no_name_and_keeps_its_times, setup, teardown),
         cmocka_unit_test_setup_teardown(a_pprof_upload_is_named_by_its_types, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_time_of_1970_or_none_is_that_of_the_upload, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(
+            a_missing_time_or_one_of_1970_is_replaced_by_that_of_the_upload, setup, teardown),
         cmocka_unit_test_setup_teardown(a_text_has_the_type_of_its_name_and_a_period, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_fraction_counts_in_the_unit_that_is_stored, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(limits_of_texts_are_counted_or_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_cannot_be_read_is_invalid, setup, teardown),
+        cmocka_unit_test_setup_teardown(unreadable_bodies_are_invalid, setup, teardown),
     };
     return cmocka_run_group_tests_name("ingest_decode", tests, NULL, NULL);
 }

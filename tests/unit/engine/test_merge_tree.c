@@ -515,7 +515,7 @@ static void negative_values_are_out_of_range(void **state)
     hearth_dict_free(c.dict);
 }
 
-static void a_refused_arena_is_no_memory(void **state)
+static void a_refused_arena_fails_with_no_memory(void **state)
 {
     struct world *w = *state;
     struct book book = bind(w, g_sites, g_site_values, HEARTH_ARRAY_LEN(g_site_values));
@@ -564,7 +564,7 @@ int main(void)
         world_test(a_tree_that_is_made_truncated_shows_the_same),
         world_test(sums_beyond_64_bits_are_out_of_range),
         world_test(negative_values_are_out_of_range),
-        world_test(a_refused_arena_is_no_memory),
+        world_test(a_refused_arena_fails_with_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -724,7 +724,7 @@ static void profiles_past_their_retention_answer_while_hours_or_days_are_absent(
 }
 
 /* The setting of retain-raw may change after blocks were left out. */
-static void profiles_that_are_gone_leave_a_noted_gap_where_blocks_are_absent(void **state)
+static void deleted_profiles_leave_a_noted_gap_where_blocks_are_absent(void **state)
 {
     (void)state;
     int64_t today = floor_to(NOW, DAY);
@@ -744,7 +744,7 @@ static void profiles_that_are_gone_leave_a_noted_gap_where_blocks_are_absent(voi
                  "into the range: nothing is left of it\n");
 }
 
-static void what_retention_took_is_cut_inward_and_said(void **state)
+static void ranges_deleted_by_retention_are_cut_inward_with_a_note(void **state)
 {
     (void)state;
     int64_t today = floor_to(NOW, DAY);
@@ -775,7 +775,7 @@ static void what_retention_took_is_cut_inward_and_said(void **state)
                  "2026-10-20T10:00:00Z\n");
 }
 
-static void what_a_shorter_retention_deleted_is_read_from_longer_blocks(void **state)
+static void ranges_deleted_by_a_shorter_retention_are_read_from_longer_blocks(void **state)
 {
     (void)state;
     int64_t today = floor_to(NOW, DAY);
@@ -876,9 +876,9 @@ int main(void)
         cmocka_unit_test(absent_blocks_of_series_are_stepped_over_with_the_next_smaller_ones),
         cmocka_unit_test(an_absent_day_is_read_from_its_hours_and_profiles),
         cmocka_unit_test(profiles_past_their_retention_answer_while_hours_or_days_are_absent),
-        cmocka_unit_test(profiles_that_are_gone_leave_a_noted_gap_where_blocks_are_absent),
-        cmocka_unit_test(what_retention_took_is_cut_inward_and_said),
-        cmocka_unit_test(what_a_shorter_retention_deleted_is_read_from_longer_blocks),
+        cmocka_unit_test(deleted_profiles_leave_a_noted_gap_where_blocks_are_absent),
+        cmocka_unit_test(ranges_deleted_by_retention_are_cut_inward_with_a_note),
+        cmocka_unit_test(ranges_deleted_by_a_shorter_retention_are_read_from_longer_blocks),
         cmocka_unit_test(many_services_that_stand_apart_still_make_few_legs),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

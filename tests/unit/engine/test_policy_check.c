@@ -118,7 +118,7 @@ static void test_an_expression_that_agents_cannot_compile_is_refused(void **stat
     assert_non_null(strstr(err.msg, "check HTTP_ERROR_RATE in NETWORK error: the URI regex"));
 }
 
-static void test_nothing_is_said_twice(void **state)
+static void repeated_targets_and_monitors_are_refused(void **state)
 {
     (void)state;
     struct hearth_check_item items[] = {item_of(HEARTH_MONITOR_SYSTEM_LOAD, 3),
@@ -146,7 +146,7 @@ static void finish(struct hearth_policy *policy, struct hearth_arena *arena)
     assert_int_equal(policy->uuid.n, 64);
 }
 
-static void test_the_order_in_which_it_is_said_does_not_make_another_policy(void **state)
+static void test_the_order_of_fields_does_not_make_another_policy(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -208,8 +208,8 @@ int main(void)
         cmocka_unit_test(test_each_monitor_has_its_thresholds),
         cmocka_unit_test(test_uris_are_of_http_monitors_and_of_one_kind),
         cmocka_unit_test(test_an_expression_that_agents_cannot_compile_is_refused),
-        cmocka_unit_test(test_nothing_is_said_twice),
-        cmocka_unit_test(test_the_order_in_which_it_is_said_does_not_make_another_policy),
+        cmocka_unit_test(repeated_targets_and_monitors_are_refused),
+        cmocka_unit_test(test_the_order_of_fields_does_not_make_another_policy),
         cmocka_unit_test(test_agents_get_the_shape_that_they_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static bool lets_row_through(const struct hearth_profile_match *match, int32_t w
     return hearth_profile_match_row(match, &row);
 }
 
-static void an_empty_filter_is_none(void **state)
+static void an_empty_filter_restricts_nothing(void **state)
 {
     (void)state;
     assert_null(match_of((struct hearth_profile_filter){0}));
@@ -120,7 +120,7 @@ static void spans_that_counted_are_kept_in_order(void **state)
     }
 }
 
-static void zero_is_no_id(void **state)
+static void zero_is_not_an_id(void **state)
 {
     (void)state;
     const uint64_t spans[] = {0};
@@ -182,12 +182,12 @@ static void a_value_column_that_is_missing_is_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_filter_is_none),
+        cmocka_unit_test(an_empty_filter_restricts_nothing),
         cmocka_unit_test(profiles_are_known_by_writer_and_number),
         cmocka_unit_test(any_of_a_list_will_do_and_every_list_must_hold),
         cmocka_unit_test(a_sample_may_meet_one_list_of_several),
         cmocka_unit_test(spans_that_counted_are_kept_in_order),
-        cmocka_unit_test(zero_is_no_id),
+        cmocka_unit_test(zero_is_not_an_id),
         cmocka_unit_test(hints_are_found_in_encoded_attributes),
         cmocka_unit_test(a_value_column_that_is_missing_is_damage),
     };

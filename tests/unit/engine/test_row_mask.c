@@ -232,7 +232,7 @@ static void a_bad_condition_is_named_with_its_field(void **state)
                    "filter of rows");
 }
 
-static void a_dictionary_that_does_not_fit_is_no_memory(void **state)
+static void a_dictionary_that_does_not_fit_fails_with_no_memory(void **state)
 {
     (void)state;
     const struct hearth_row_filter row = {.kind = HEARTH_TOP_LINE, .regex = HEARTH_STR(":7$")};
@@ -269,7 +269,7 @@ int main(void)
         cmocka_unit_test(conditions_on_threads_are_not_about_stacks),
         cmocka_unit_test(sums_of_stacks_that_do_not_pass_become_0),
         cmocka_unit_test(a_bad_condition_is_named_with_its_field),
-        cmocka_unit_test(a_dictionary_that_does_not_fit_is_no_memory),
+        cmocka_unit_test(a_dictionary_that_does_not_fit_fails_with_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -273,7 +273,7 @@ static void attributes_keep_the_values_of_their_own_samples(void **state)
     }
 }
 
-static void attributes_that_say_nothing_leave_the_column_empty(void **state)
+static void empty_attributes_leave_the_column_empty(void **state)
 {
     struct hand *h = *state;
     (void)hand_sample(h, 10);
@@ -283,7 +283,7 @@ static void attributes_that_say_nothing_leave_the_column_empty(void **state)
     assert_int_equal(row.n_associations, 0);
 }
 
-static void a_refused_arena_is_no_memory(void **state)
+static void a_refused_arena_fails_with_no_memory(void **state)
 {
     struct hand *h = *state;
     struct hearth_push_row row;
@@ -318,8 +318,8 @@ int main(void)
         hand_test(a_total_beyond_64_bits_is_refused),
         hand_test(the_largest_values_are_exact),
         hand_test(attributes_keep_the_values_of_their_own_samples),
-        hand_test(attributes_that_say_nothing_leave_the_column_empty),
-        hand_test(a_refused_arena_is_no_memory),
+        hand_test(empty_attributes_leave_the_column_empty),
+        hand_test(a_refused_arena_fails_with_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,7 +85,7 @@ static void the_largest_stay_and_the_rest_is_other(void **state)
     fixture_release(&f);
 }
 
-static void what_no_stack_contains_is_not_found(void **state)
+static void functions_that_no_stack_contains_are_not_found(void **state)
 {
     (void)state;
     struct fixture f;
@@ -215,7 +215,7 @@ int main(void)
         cmocka_unit_test(callers_point_away_and_callees_go_on),
         cmocka_unit_test(a_recursive_sample_counts_once_from_its_outermost_and_innermost_call),
         cmocka_unit_test(the_largest_stay_and_the_rest_is_other),
-        cmocka_unit_test(what_no_stack_contains_is_not_found),
+        cmocka_unit_test(functions_that_no_stack_contains_are_not_found),
         cmocka_unit_test(random_sandwiches_are_those_of_single_stacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,7 +62,7 @@ static void a_series_that_differs_in_anything_is_not_known(void **state)
     assert_false(is_taken_for_known(&g_view, &other));
 }
 
-static void the_same_bytes_divided_otherwise_are_not_known(void **state)
+static void equal_bytes_divided_otherwise_are_not_known(void **state)
 {
     (void)state;
     struct hearth_label moved[] = {{S("podx"), S("")}, {S("team"), S("a")}};
@@ -111,7 +111,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(knows_a_series_with_the_same_texts),
         cmocka_unit_test(a_series_that_differs_in_anything_is_not_known),
-        cmocka_unit_test(the_same_bytes_divided_otherwise_are_not_known),
+        cmocka_unit_test(equal_bytes_divided_otherwise_are_not_known),
         cmocka_unit_test(another_view_knows_nothing_of_it),
         cmocka_unit_test(a_series_with_too_long_texts_is_never_known),
     };

@@ -117,7 +117,7 @@ static void the_service_is_the_service_name_unless_a_tag_says_it(void **state)
                     "{app=\"a\", service_name=\"cart\"}");
 }
 
-static void tags_are_renamed_and_what_labels_cannot_have_becomes_an_underscore(void **state)
+static void tags_are_renamed_and_characters_that_labels_cannot_have_become_underscores(void **state)
 {
     (void)state;
     assert_selector("", TAGS("k8s.pod.name", "pod", "k8s.node-name", "", "1st", "", "a/b c", ""),
@@ -328,7 +328,8 @@ int main(void)
         cmocka_unit_test(six_tags_become_labels_unless_something_else_is_said),
         cmocka_unit_test(only_tags_that_the_span_has_are_used),
         cmocka_unit_test(the_service_is_the_service_name_unless_a_tag_says_it),
-        cmocka_unit_test(tags_are_renamed_and_what_labels_cannot_have_becomes_an_underscore),
+        cmocka_unit_test(
+            tags_are_renamed_and_characters_that_labels_cannot_have_become_underscores),
         cmocka_unit_test(the_first_of_several_tags_for_one_label_counts),
         cmocka_unit_test(values_cannot_leave_their_string),
         cmocka_unit_test(without_anything_that_could_select_there_is_no_selector_and_a_reason),

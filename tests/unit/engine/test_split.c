@@ -107,7 +107,7 @@ static void negative_zero_and_dangling_samples_are_left_out_and_counted(void **s
     assert_discards(h->discards, "negative_samples=2 zero_samples=1 dangling_samples=1");
 }
 
-static void the_same_samples_are_left_out_beside_labelled_ones(void **state)
+static void bad_samples_are_left_out_beside_labelled_ones_too(void **state)
 {
     struct hand *h = *state;
     add_bad_samples(h);
@@ -337,7 +337,7 @@ static void sets_with_too_many_names_fall_back_to_the_series(void **state)
     assert_discards(h->discards, "split_labels=1");
 }
 
-static void a_refused_arena_is_no_memory(void **state)
+static void a_refused_arena_fails_with_no_memory(void **state)
 {
     struct hand *h = *state;
     struct hearth_split s;
@@ -361,7 +361,7 @@ int main(void)
         hand_test(without_sample_labels_all_samples_are_one_group),
         hand_test(a_group_has_the_types_of_which_it_has_a_value),
         hand_test(negative_zero_and_dangling_samples_are_left_out_and_counted),
-        hand_test(the_same_samples_are_left_out_beside_labelled_ones),
+        hand_test(bad_samples_are_left_out_beside_labelled_ones_too),
         hand_test(a_profile_of_nothing_but_bad_samples_has_no_group),
         hand_test(each_label_set_is_a_series_in_order_of_first_sight),
         hand_test(equal_texts_under_different_string_indices_are_one_series),
@@ -374,7 +374,7 @@ int main(void)
         hand_test(long_sample_labels_are_dropped_and_counted),
         hand_test(sets_beyond_max_label_sets_fall_back_to_the_series),
         hand_test(sets_with_too_many_names_fall_back_to_the_series),
-        hand_test(a_refused_arena_is_no_memory),
+        hand_test(a_refused_arena_fails_with_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

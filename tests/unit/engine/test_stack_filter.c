@@ -94,7 +94,7 @@ static void an_empty_filter_marks_nothing(void **state)
     assert_null(run(w, &(struct hearth_stack_filter){.all_functions = true}));
 }
 
-static void a_call_site_passes_what_begins_with_it(void **state)
+static void a_call_site_passes_stacks_that_begin_with_it(void **state)
 {
     assert_passing(*state, (struct hearth_stack_filter){.call_site = g_main_read, .n_call_site = 2},
                    "..+.++..");
@@ -117,7 +117,7 @@ static void functions_pass_stacks_with_any_or_with_each_of_them(void **state)
                    "....++++");
 }
 
-static void without_passes_a_stack_whose_deeper_ones_do_not(void **state)
+static void an_exclusion_passes_a_stack_whose_deeper_stacks_it_excludes(void **state)
 {
     assert_passing(*state, (struct hearth_stack_filter){.without = g_read_gc, .n_without = 2},
                    "++.+....");
@@ -305,9 +305,9 @@ int main(void)
 #define world_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         world_test(an_empty_filter_marks_nothing),
-        world_test(a_call_site_passes_what_begins_with_it),
+        world_test(a_call_site_passes_stacks_that_begin_with_it),
         world_test(functions_pass_stacks_with_any_or_with_each_of_them),
-        world_test(without_passes_a_stack_whose_deeper_ones_do_not),
+        world_test(an_exclusion_passes_a_stack_whose_deeper_stacks_it_excludes),
         world_test(regular_expressions_are_looked_for_anywhere_in_a_name),
         world_test(a_stack_without_frames_contains_nothing),
         world_test(an_invalid_regular_expression_is_named_with_its_field),

@@ -51,7 +51,7 @@ static bool has(struct hearth_sum_cache *cache, uint64_t number)
     return true;
 }
 
-static void what_was_added_is_found_until_others_need_its_memory(void **state)
+static void added_entries_are_found_until_others_need_their_memory(void **state)
 {
     (void)state;
     struct hearth_sum_cache *cache = hearth_sum_cache_new((size_t)20 * ROW_BYTES);
@@ -123,7 +123,7 @@ static void an_entry_in_use_outlives_its_place_in_the_cache(void **state)
     hearth_sum_cache_free(cache);
 }
 
-static void what_is_large_beside_the_limit_is_not_kept(void **state)
+static void sums_that_are_large_beside_the_limit_are_not_kept(void **state)
 {
     (void)state;
     struct hearth_sum_cache *cache = hearth_sum_cache_new((size_t)4 * ROW_BYTES);
@@ -201,10 +201,10 @@ static void threads_find_whole_entries_while_others_are_evicted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_added_is_found_until_others_need_its_memory),
+        cmocka_unit_test(added_entries_are_found_until_others_need_their_memory),
         cmocka_unit_test(bytes_are_kept_like_rows_and_bounded_with_them),
         cmocka_unit_test(an_entry_in_use_outlives_its_place_in_the_cache),
-        cmocka_unit_test(what_is_large_beside_the_limit_is_not_kept),
+        cmocka_unit_test(sums_that_are_large_beside_the_limit_are_not_kept),
         cmocka_unit_test(the_second_of_two_equal_entries_is_dropped),
         cmocka_unit_test(refused_memory_means_that_nothing_is_kept),
         cmocka_unit_test(threads_find_whole_entries_while_others_are_evicted),

@@ -131,7 +131,7 @@ static void a_process_that_was_told_is_judged_by_what_came_until_after_its_end(v
     expect_at(end, HEARTH_TASK_CANCELLED, "2 had been told, 1 of them sent data");
 }
 
-static void one_of_what_came_is_one(void **state)
+static void one_result_is_counted_in_the_singular(void **state)
 {
     (void)state;
     static const struct {
@@ -232,7 +232,7 @@ static void a_task_of_instances_waits_its_turn_until_it_is_handed_out_no_more(vo
     assert_int_equal(hearth_task_handed_out_until(&g_task), START + 6 * MINUTE);
 }
 
-static void refused_data_is_not_told_as_an_idle_process(void **state)
+static void refused_data_is_not_reported_as_an_idle_process(void **state)
 {
     (void)state;
     const int64_t over = START + 1000 + MINUTE + 30001;
@@ -318,7 +318,7 @@ static void nothing_of_an_imported_task_runs(void **state)
     expect_at(START + 1, HEARTH_TASK_NOTHING_SAMPLED, "is not in exported tasks");
 }
 
-static void times_that_lie_far_off_are_told_as_the_last_there_are(void **state)
+static void distant_times_are_clamped_to_the_last_representable_one(void **state)
 {
     (void)state;
     hearth_arena_reset(&g_arena);
@@ -334,12 +334,12 @@ int main(void)
         cmocka_unit_test(
             a_task_that_nobody_was_told_of_says_what_is_missing_and_the_same_after_its_end),
         cmocka_unit_test(a_process_that_was_told_is_judged_by_what_came_until_after_its_end),
-        cmocka_unit_test(one_of_what_came_is_one),
+        cmocka_unit_test(one_result_is_counted_in_the_singular),
         cmocka_unit_test(a_trace_task_without_snapshots_says_which_requests_there_were),
-        cmocka_unit_test(times_that_lie_far_off_are_told_as_the_last_there_are),
+        cmocka_unit_test(distant_times_are_clamped_to_the_last_representable_one),
         cmocka_unit_test(errors_of_agents_are_told_in_their_words),
         cmocka_unit_test(a_task_of_instances_waits_its_turn_until_it_is_handed_out_no_more),
-        cmocka_unit_test(refused_data_is_not_told_as_an_idle_process),
+        cmocka_unit_test(refused_data_is_not_reported_as_an_idle_process),
         cmocka_unit_test(a_run_of_which_little_was_profiled_says_so_at_its_end),
         cmocka_unit_test(cancelling_knows_when_the_last_one_ends),
         cmocka_unit_test(nothing_of_an_imported_task_runs),

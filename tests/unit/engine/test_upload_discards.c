@@ -38,7 +38,7 @@ static void nothing_is_an_empty_text(void **state)
     hearth_arena_release(&arena);
 }
 
-static void texts_of_another_version_lose_what_is_unknown(void **state)
+static void texts_of_another_version_lose_their_unknown_reasons(void **state)
 {
     (void)state;
     uint64_t discards[HEARTH_N_DISCARDS] = {0};
@@ -55,7 +55,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_text_is_read_as_it_was_written),
         cmocka_unit_test(nothing_is_an_empty_text),
-        cmocka_unit_test(texts_of_another_version_lose_what_is_unknown),
+        cmocka_unit_test(texts_of_another_version_lose_their_unknown_reasons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ static void names_and_types_are_those_of_the_event(void **state)
     assert_int_equal(block.p.n_types, 2);
 }
 
-static void only_what_go_counts_from_the_start_is_cumulative(void **state)
+static void only_types_that_go_counts_from_the_start_are_cumulative(void **state)
 {
     (void)state;
     assert_true(hearth_upload_is_cumulative(HEARTH_STR("allocs"), HEARTH_STR("alloc_objects")));
@@ -50,7 +50,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_and_types_are_those_of_the_event),
-        cmocka_unit_test(only_what_go_counts_from_the_start_is_cumulative),
+        cmocka_unit_test(only_types_that_go_counts_from_the_start_are_cumulative),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

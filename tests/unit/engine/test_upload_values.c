@@ -30,7 +30,7 @@ static void assert_values(const struct small *s, const int64_t *expected, size_t
 
 static const char *const g_block[] = {"contentions", "delay"};
 
-static void what_an_earlier_profile_has_is_taken_off_sample_by_sample(void **state)
+static void an_earlier_profile_is_subtracted_sample_by_sample(void **state)
 {
     (void)state;
     struct small before, after;
@@ -91,7 +91,7 @@ static void only_cumulative_values_are_taken_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_an_earlier_profile_has_is_taken_off_sample_by_sample),
+        cmocka_unit_test(an_earlier_profile_is_subtracted_sample_by_sample),
         cmocka_unit_test(a_profile_of_another_process_is_left_as_it_is),
         cmocka_unit_test(only_cumulative_values_are_taken_off),
     };

@@ -84,7 +84,7 @@ static void odd_tags_are_read_or_counted(void **state)
     assert_int_equal(g_event.n_dropped_tags, 6);
 }
 
-static void the_application_names_what_the_tags_do_not(void **state)
+static void the_application_names_values_that_the_tags_lack(void **state)
 {
     (void)state;
     assert_int_equal(read_json("{\"tags_profiler\":\"env:prod\",\"info\":{\"application\":"
@@ -98,7 +98,7 @@ static void the_application_names_what_the_tags_do_not(void **state)
     assert_int_equal(g_event.start.n, 0);
 }
 
-static void refuses_what_is_not_an_event(void **state)
+static void refuses_bodies_that_are_not_events(void **state)
 {
     (void)state;
     assert_int_equal(read_json("{\"tags_profiler\":"), HEARTH_INVALID_ARGUMENT);
@@ -129,7 +129,7 @@ static void refuses_what_is_not_an_event(void **state)
     hearth_buf_release(&json);
 }
 
-static void fields_of_a_form_say_the_same(void **state)
+static void fields_of_a_form_set_the_same_values(void **state)
 {
     (void)state;
     static const struct hearth_multipart form = {
@@ -161,9 +161,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tags_of_the_service_become_labels),
         cmocka_unit_test(odd_tags_are_read_or_counted),
-        cmocka_unit_test(the_application_names_what_the_tags_do_not),
-        cmocka_unit_test(refuses_what_is_not_an_event),
-        cmocka_unit_test(fields_of_a_form_say_the_same),
+        cmocka_unit_test(the_application_names_values_that_the_tags_lack),
+        cmocka_unit_test(refuses_bodies_that_are_not_events),
+        cmocka_unit_test(fields_of_a_form_set_the_same_values),
     };
 
     return cmocka_run_group_tests(tests, make_arena, free_arena);

@@ -40,7 +40,7 @@ static void assert_equal(const struct perf_map_pool *pool, const struct perf_map
     }
 }
 
-static void maps_are_what_was_mapped_last(void **state)
+static void a_later_mapping_replaces_the_earlier_one(void **state)
 {
     struct hearth_arena arena;
     struct perf_map_pool pool = {.arena = &arena};
@@ -128,7 +128,7 @@ static void the_number_of_nodes_is_limited(void **state)
     hearth_arena_release(&arena);
 }
 
-static void refused_memory_is_told(void **state)
+static void refused_memory_is_an_error(void **state)
 {
     struct hearth_arena arena;
     struct perf_map_pool pool = {.arena = &arena};
@@ -148,11 +148,11 @@ static void refused_memory_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(maps_are_what_was_mapped_last),
+        cmocka_unit_test(a_later_mapping_replaces_the_earlier_one),
         cmocka_unit_test(many_maps_in_order_take_little_memory),
         cmocka_unit_test(many_random_maps_take_little_work_and_memory),
         cmocka_unit_test(the_number_of_nodes_is_limited),
-        cmocka_unit_test(refused_memory_is_told),
+        cmocka_unit_test(refused_memory_is_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -230,7 +230,7 @@ static void a_session_changes_things_from_its_own_pages_only(void **state)
     expect_admitted(caller, "user:alice");
 }
 
-static void a_jwt_is_no_token(void **state)
+static void a_jwt_is_not_taken_for_a_token(void **state)
 {
     (void)state;
     struct hearth_front_caller caller = make_caller(HEARTH_AUTH_TOKEN);
@@ -250,7 +250,7 @@ int main(void)
         cmocka_unit_test(only_trusted_proxies_name_users_and_addresses),
         cmocka_unit_test(groups_of_a_proxy_and_names_of_a_certificate_give_roles),
         cmocka_unit_test(a_session_changes_things_from_its_own_pages_only),
-        cmocka_unit_test(a_jwt_is_no_token),
+        cmocka_unit_test(a_jwt_is_not_taken_for_a_token),
     };
     return cmocka_run_group_tests(tests, start_access, stop_access);
 }

@@ -81,7 +81,7 @@ static void the_client_goes_on_sending_and_reads_its_answer(void **state)
     end(&pair);
 }
 
-static void it_ends_when_the_client_has_said_all(void **state)
+static void it_ends_when_the_client_has_sent_all(void **state)
 {
     (void)state;
     struct lingering_pair pair = begin();
@@ -109,7 +109,7 @@ static void it_ends_after_its_time(void **state)
     end(&pair);
 }
 
-static void freeing_closes_what_lingers(void **state)
+static void freeing_closes_lingering_connections(void **state)
 {
     (void)state;
     struct lingering_pair pair = begin();
@@ -127,9 +127,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_client_goes_on_sending_and_reads_its_answer),
-        cmocka_unit_test(it_ends_when_the_client_has_said_all),
+        cmocka_unit_test(it_ends_when_the_client_has_sent_all),
         cmocka_unit_test(it_ends_after_its_time),
-        cmocka_unit_test(freeing_closes_what_lingers),
+        cmocka_unit_test(freeing_closes_lingering_connections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,7 +117,7 @@ static void reads_of_any_size_return_the_text(void **state)
     hearth_buf_release(&want);
 }
 
-static void a_text_whose_length_is_needed_is_made_at_once(void **state)
+static void a_text_whose_length_is_needed_is_built_at_once(void **state)
 {
     (void)state;
     struct lines lines;
@@ -294,7 +294,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_small_text_is_made_at_once_in_every_way),
         cmocka_unit_test(reads_of_any_size_return_the_text),
-        cmocka_unit_test(a_text_whose_length_is_needed_is_made_at_once),
+        cmocka_unit_test(a_text_whose_length_is_needed_is_built_at_once),
         cmocka_unit_test(the_compressed_text_inflates_to_the_text),
         cmocka_unit_test(a_large_text_needs_the_memory_of_its_windows),
         cmocka_unit_test(a_piece_without_memory_breaks_the_answer_off),

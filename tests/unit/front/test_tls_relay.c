@@ -233,7 +233,7 @@ static void a_close_with_unread_bytes_loses_no_answer(void **state)
     close_link(&link);
 }
 
-static void a_client_that_is_gone_is_an_end_for_the_library(void **state)
+static void a_reset_connection_is_an_end_for_the_library(void **state)
 {
     (void)state;
     struct link link;
@@ -304,7 +304,7 @@ static void the_stop_sends_what_libraries_wrote(void **state)
 
 /* ---- handshakes ---- */
 
-static void a_handshake_that_does_not_come_is_closed(void **state)
+static void a_connection_without_a_handshake_is_closed(void **state)
 {
     (void)state;
     struct hearth_tls *tls = start_tls(HEARTH_NS_PER_MS, HEARTH_CLIENT_AUTH_NONE);
@@ -399,11 +399,11 @@ int main(void)
         cmocka_unit_test(bytes_and_ends_pass_in_both_directions),
         cmocka_unit_test(a_library_that_does_not_read_stops_the_client),
         cmocka_unit_test(a_close_with_unread_bytes_loses_no_answer),
-        cmocka_unit_test(a_client_that_is_gone_is_an_end_for_the_library),
+        cmocka_unit_test(a_reset_connection_is_an_end_for_the_library),
         cmocka_unit_test(a_cut_connection_is_reset),
         cmocka_unit_test(records_without_data_end_the_connection),
         cmocka_unit_test(the_stop_sends_what_libraries_wrote),
-        cmocka_unit_test(a_handshake_that_does_not_come_is_closed),
+        cmocka_unit_test(a_connection_without_a_handshake_is_closed),
         cmocka_unit_test(later_handshakes_displace_the_oldest),
         cmocka_unit_test(a_verified_certificate_gives_subject_and_names),
         cmocka_unit_test(too_many_names_give_no_identity),

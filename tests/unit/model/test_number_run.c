@@ -123,7 +123,7 @@ static void a_run_that_is_cut_is_damaged(void **state)
     }
 }
 
-static void numbers_whose_sum_exceeds_63_bits_are_damaged(void **state)
+static void numbers_whose_sum_exceeds_63_bits_are_refused_as_damaged(void **state)
 {
     (void)state;
     uint64_t numbers[MOST];
@@ -151,7 +151,7 @@ int main(void)
         cmocka_unit_test(numbers_of_any_size_are_read_back),
         cmocka_unit_test(a_number_of_more_than_56_bits_has_no_run),
         cmocka_unit_test(a_run_that_is_cut_is_damaged),
-        cmocka_unit_test(numbers_whose_sum_exceeds_63_bits_are_damaged),
+        cmocka_unit_test(numbers_whose_sum_exceeds_63_bits_are_refused_as_damaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,7 @@ static void assert_format(struct hearth_profile_type type, const char *want)
     hearth_buf_release(&out);
 }
 
-static void formats_what_it_parses(void **state)
+static void formats_durations_that_it_parses(void **state)
 {
     (void)state;
     const char *ids[] = {"process_cpu:cpu:nanoseconds:cpu:nanoseconds",
@@ -122,7 +122,7 @@ int main(void)
         cmocka_unit_test(parses_five_parts),
         cmocka_unit_test(ignores_a_sixth_part_and_keeps_empty_ones),
         cmocka_unit_test(refuses_any_other_number_of_parts),
-        cmocka_unit_test(formats_what_it_parses),
+        cmocka_unit_test(formats_durations_that_it_parses),
         cmocka_unit_test(replaces_colons_and_control_bytes),
         cmocka_unit_test(distinguishes_gauges_from_sums),
     };

@@ -260,7 +260,7 @@ static void several_functions_may_be_meant(void **state)
 
 /* ---- back to a profile ---- */
 
-static void a_tree_comes_back_from_the_profile_that_is_made_of_it(void **state)
+static void a_tree_survives_its_conversion_to_a_profile_and_back(void **state)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     struct hearth_profile profile;
@@ -307,7 +307,7 @@ int main(void)
         cmocka_unit_test(the_cases_of_the_page_hold_here_too),
         cmocka_unit_test(totals_stay_but_for_focus_which_leaves_that_of_the_function),
         cmocka_unit_test(several_functions_may_be_meant),
-        cmocka_unit_test(a_tree_comes_back_from_the_profile_that_is_made_of_it),
+        cmocka_unit_test(a_tree_survives_its_conversion_to_a_profile_and_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,7 @@ static void a_token_is_read_back_with_the_hash_of_its_secret(void **state)
 }
 
 /* The texts are stored in programs of users: how they are made never changes. */
-static void the_same_bytes_make_the_same_token(void **state)
+static void equal_bytes_make_equal_tokens(void **state)
 {
     (void)state;
     unsigned char random[HEARTH_TOKEN_RANDOM_BYTES];
@@ -183,7 +183,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_token_is_read_back_with_the_hash_of_its_secret),
-        cmocka_unit_test(the_same_bytes_make_the_same_token),
+        cmocka_unit_test(equal_bytes_make_equal_tokens),
         cmocka_unit_test(each_change_of_one_character_is_refused),
         cmocka_unit_test(two_exchanged_characters_are_refused),
         cmocka_unit_test(texts_of_other_lengths_are_refused),

@@ -50,7 +50,7 @@ static void now_may_be_shifted_by_a_duration(void **state)
     assert_time("now-2mon3min", NOW - 60 * HEARTH_NS_PER_DAY - 180 * SEC);
 }
 
-static void an_attime_that_is_no_time_means_now(void **state)
+static void an_at_time_that_cannot_be_read_means_now(void **state)
 {
     (void)state;
     static const struct {
@@ -307,7 +307,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(now_may_be_shifted_by_a_duration),
-        cmocka_unit_test(an_attime_that_is_no_time_means_now),
+        cmocka_unit_test(an_at_time_that_cannot_be_read_means_now),
         cmocka_unit_test(calendar_times_may_be_any_prefix),
         cmocka_unit_test(unix_times_have_units_by_their_number_of_digits),
         cmocka_unit_test(the_years_1677_to_2262_are_the_limit),

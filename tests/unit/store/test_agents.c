@@ -64,7 +64,7 @@ static void expect_property(const struct hearth_property *at, const char *name, 
     assert_string_equal(at->value.p, value);
 }
 
-static void a_process_comes_back_as_it_was_reported(void **state)
+static void a_process_is_read_back_as_it_was_reported(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -101,7 +101,7 @@ static void a_process_comes_back_as_it_was_reported(void **state)
     close_fixture(&fix);
 }
 
-static void what_a_later_report_leaves_out_stays(void **state)
+static void fields_absent_from_a_later_report_stay(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -232,7 +232,7 @@ static void an_instance_has_the_layer_that_it_says_itself(void **state)
     close_fixture(&fix);
 }
 
-static void filters_restrict_what_they_say(void **state)
+static void filters_restrict_the_fields_that_they_name(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -370,7 +370,7 @@ static void two_tenants_may_have_the_same_process(void **state)
     close_fixture(&fix);
 }
 
-static void beyond_a_limit_only_what_is_known_stays_alive(void **state)
+static void beyond_a_limit_only_known_processes_stay_alive(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -560,7 +560,7 @@ static void insert_task(struct fixture *fix, const char *task_id, const char *in
     pg_cluster_run(fix->url, sql);
 }
 
-static void what_a_task_names_stays(void **state)
+static void objects_that_a_task_names_stay(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -664,20 +664,20 @@ static void a_service_with_agents_outlives_its_profiles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_process_comes_back_as_it_was_reported),
-        cmocka_unit_test(what_a_later_report_leaves_out_stays),
+        cmocka_unit_test(a_process_is_read_back_as_it_was_reported),
+        cmocka_unit_test(fields_absent_from_a_later_report_stay),
         cmocka_unit_test(properties_do_not_grow_without_end),
         cmocka_unit_test(a_repeat_is_written_only_when_it_is_news),
         cmocka_unit_test(an_instance_has_the_layer_that_it_says_itself),
-        cmocka_unit_test(filters_restrict_what_they_say),
+        cmocka_unit_test(filters_restrict_the_fields_that_they_name),
         cmocka_unit_test(a_service_has_the_labels_of_its_real_processes),
         cmocka_unit_test(a_service_of_agents_is_the_service_of_profiles),
         cmocka_unit_test(two_tenants_may_have_the_same_process),
-        cmocka_unit_test(beyond_a_limit_only_what_is_known_stays_alive),
+        cmocka_unit_test(beyond_a_limit_only_known_processes_stay_alive),
         cmocka_unit_test(names_that_cannot_be_stored_are_refused_whole),
         cmocka_unit_test(two_servers_report_the_same_without_deadlock),
         cmocka_unit_test(agents_that_stop_reporting_are_forgotten),
-        cmocka_unit_test(what_a_task_names_stays),
+        cmocka_unit_test(objects_that_a_task_names_stay),
         cmocka_unit_test(a_process_with_results_stays),
         cmocka_unit_test(every_table_that_refers_to_services_is_asked_before_one_goes),
         cmocka_unit_test(a_service_with_agents_outlives_its_profiles),

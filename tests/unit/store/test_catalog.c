@@ -448,7 +448,7 @@ static void *run_refused(void *arg)
     return NULL;
 }
 
-static void what_the_database_refuses_fails_only_its_own_request(void **state)
+static void a_refusal_of_the_database_fails_only_its_own_request(void **state)
 {
     (void)state;
     char url[256];
@@ -721,7 +721,7 @@ int main(void)
         cmocka_unit_test(catalogue_writes_cut_at_any_moment_lose_and_double_nothing),
         cmocka_unit_test(a_database_that_is_away_is_unavailable_and_comes_back),
         cmocka_unit_test(a_series_that_no_index_could_take_is_refused),
-        cmocka_unit_test(what_the_database_refuses_fails_only_its_own_request),
+        cmocka_unit_test(a_refusal_of_the_database_fails_only_its_own_request),
         cmocka_unit_test(a_catalogue_that_went_back_in_time_is_loaded_again),
         cmocka_unit_test(a_cancelled_look_at_the_index_leaves_the_others_alone),
         cmocka_unit_test(thousands_of_series_in_one_call_are_one_transaction),

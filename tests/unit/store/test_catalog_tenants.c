@@ -49,7 +49,7 @@ static void let_stays_end(void)
     (void)usleep(1100000);
 }
 
-static void an_index_that_went_is_loaded_again_when_its_tenant_is_asked(void **state)
+static void an_evicted_index_is_loaded_again_for_a_query_of_its_tenant(void **state)
 {
     (void)state;
     char url[256];
@@ -250,7 +250,7 @@ static void indexes_that_come_and_go_under_load_lack_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_index_that_went_is_loaded_again_when_its_tenant_is_asked),
+        cmocka_unit_test(an_evicted_index_is_loaded_again_for_a_query_of_its_tenant),
         cmocka_unit_test(the_limit_of_series_holds_for_tenants_that_are_not_in_memory),
         cmocka_unit_test(series_that_went_away_are_not_in_an_index_that_is_loaded_later),
         cmocka_unit_test(indexes_that_come_and_go_under_load_lack_nothing),

@@ -29,7 +29,7 @@ static void expect_settings(struct fixture *fix, const char *tenant, const char 
     assert_string_equal(text, expected);
 }
 
-static void a_setting_is_replaced_by_what_was_modified_later_or_at_once(void **state)
+static void a_setting_is_replaced_by_a_change_of_an_equal_or_later_time(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -103,7 +103,7 @@ static enum hearth_status upload(struct fixture *fix, const char *tenant, const 
                                   100, &err);
 }
 
-static void ad_hoc_profiles_come_back_as_they_were_uploaded_within_their_limits(void **state)
+static void ad_hoc_profiles_are_read_back_as_they_were_uploaded_within_their_limits(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -139,9 +139,9 @@ static void ad_hoc_profiles_come_back_as_they_were_uploaded_within_their_limits(
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_setting_is_replaced_by_what_was_modified_later_or_at_once),
+        cmocka_unit_test(a_setting_is_replaced_by_a_change_of_an_equal_or_later_time),
         cmocka_unit_test(no_more_settings_than_allowed_however_many_come_at_once),
-        cmocka_unit_test(ad_hoc_profiles_come_back_as_they_were_uploaded_within_their_limits),
+        cmocka_unit_test(ad_hoc_profiles_are_read_back_as_they_were_uploaded_within_their_limits),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

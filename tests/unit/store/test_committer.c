@@ -244,7 +244,7 @@ static void scripts_follow_a_refusal_of_prepared_statements(void **state)
     store_close_soon(store);
 }
 
-static void gathers_what_is_queued_in_one_transaction(void **state)
+static void commits_all_queued_items_in_one_transaction(void **state)
 {
     (void)state;
     enum {
@@ -539,7 +539,7 @@ static void refuses_when_the_queue_is_full_and_takes_again_later(void **state)
     store_close_soon(store);
 }
 
-static void a_dictionary_let_go_never_continues_under_its_name(void **state)
+static void a_released_dictionary_is_never_continued_under_its_name(void **state)
 {
     (void)state;
     enum {
@@ -575,7 +575,7 @@ static void a_dictionary_let_go_never_continues_under_its_name(void **state)
     store_close_soon(store);
 }
 
-static void closing_commits_what_is_queued(void **state)
+static void closing_commits_queued_items(void **state)
 {
     (void)state;
     char url[256];
@@ -658,7 +658,7 @@ int main(void)
         cmocka_unit_test(prepared_statements_store_what_scripts_store),
         cmocka_unit_test(prepared_statements_follow_the_days),
         cmocka_unit_test(scripts_follow_a_refusal_of_prepared_statements),
-        cmocka_unit_test(gathers_what_is_queued_in_one_transaction),
+        cmocka_unit_test(commits_all_queued_items_in_one_transaction),
         cmocka_unit_test(commits_enough_rows_without_waiting),
         cmocka_unit_test(stores_a_repeated_id_once),
         cmocka_unit_test(stores_an_id_again_after_an_hour),
@@ -666,8 +666,8 @@ int main(void)
         cmocka_unit_test(a_row_that_ends_its_connection_each_time_is_given_up_alone),
         cmocka_unit_test(makes_a_partition_that_went_missing),
         cmocka_unit_test(refuses_when_the_queue_is_full_and_takes_again_later),
-        cmocka_unit_test(a_dictionary_let_go_never_continues_under_its_name),
-        cmocka_unit_test(closing_commits_what_is_queued),
+        cmocka_unit_test(a_released_dictionary_is_never_continued_under_its_name),
+        cmocka_unit_test(closing_commits_queued_items),
         cmocka_unit_test(closing_without_a_database_ends_at_the_deadline),
         cmocka_unit_test(a_queue_outlives_a_restart_of_the_database),
     };

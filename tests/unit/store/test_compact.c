@@ -494,7 +494,7 @@ static void look_at_days(struct fixture *fix)
     compact_all(fix);
 }
 
-static void a_day_goes_when_all_of_it_lies_in_segments(void **state)
+static void a_leaf_is_dropped_once_segments_hold_all_of_its_day(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -545,7 +545,7 @@ int main(void)
         cmocka_unit_test(a_cut_at_any_message_leaves_nothing_half),
         cmocka_unit_test(an_hour_of_many_series_is_compacted_a_piece_at_a_time),
         cmocka_unit_test(a_question_about_minutes_reads_their_segments_of_a_large_hour),
-        cmocka_unit_test(a_day_goes_when_all_of_it_lies_in_segments),
+        cmocka_unit_test(a_leaf_is_dropped_once_segments_hold_all_of_its_day),
     };
     return cmocka_run_group_tests(tests, start_cluster_now, stop_cluster);
 }

@@ -242,7 +242,7 @@ static void finds_settings_that_harm(void **state)
     }
 }
 
-static void finds_what_is_missing_in_the_tables(void **state)
+static void finds_missing_entries_in_the_tables(void **state)
 {
     (void)state;
     char url[256], leaf[64], sql[256];
@@ -353,7 +353,7 @@ int main(void)
             says_of_citus_that_a_distribution_was_interrupted_and_nothing_where_it_is_absent),
         cmocka_unit_test(finds_nothing_wrong_in_a_fresh_database),
         cmocka_unit_test(finds_settings_that_harm),
-        cmocka_unit_test(finds_what_is_missing_in_the_tables),
+        cmocka_unit_test(finds_missing_entries_in_the_tables),
         cmocka_unit_test(finds_services_that_are_not_rolled_up),
         cmocka_unit_test(finds_missing_rights),
         cmocka_unit_test(says_that_a_given_replica_is_not_a_replica),

@@ -38,7 +38,7 @@ static void let_two_minutes_pass(const struct fixture *fix)
 
 /* ---- tests ---- */
 
-static void what_is_deleted_leaves_the_catalogue_of_all_servers_at_once(void **state)
+static void deleted_series_leave_the_catalogue_of_all_servers_at_once(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -115,7 +115,7 @@ static void nothing_is_removed_before_two_minutes_have_passed(void **state)
 }
 
 /* A server that has not noticed yet: known hours cost it no transaction, new hours do. */
-static void a_series_that_is_gone_comes_back_under_another_id(void **state)
+static void a_deleted_series_gets_another_id_when_it_is_pushed_again(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -143,7 +143,7 @@ static void a_series_that_is_gone_comes_back_under_another_id(void **state)
 }
 
 /* Whatever a stale server pushes under an id that is gone is removed with the rest. */
-static void what_a_stale_server_pushes_into_the_range_goes_too(void **state)
+static void profiles_that_a_stale_server_pushes_into_the_range_are_deleted_too(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -214,7 +214,7 @@ static void a_service_without_profiles_leaves_not_even_symbols(void **state)
     close_fixture(&fix);
 }
 
-static void symbols_stay_if_a_series_comes_while_they_are_deleted(void **state)
+static void symbols_stay_if_a_series_appears_while_they_are_deleted(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -487,7 +487,7 @@ static void where_profiles_are_gone_blocks_of_the_rest_are_summed_again(void **s
 }
 
 /* Blocks of series may be left out (docs/decisions/0046-sparse-data.md). */
-static void what_cannot_be_summed_again_without_a_series_is_deleted(void **state)
+static void sums_that_cannot_be_rebuilt_without_a_series_are_deleted(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -567,21 +567,21 @@ static void an_invalid_range_or_tenant_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_deleted_leaves_the_catalogue_of_all_servers_at_once),
+        cmocka_unit_test(deleted_series_leave_the_catalogue_of_all_servers_at_once),
         cmocka_unit_test(a_series_with_hours_outside_the_range_stays),
         cmocka_unit_test(nothing_is_removed_before_two_minutes_have_passed),
-        cmocka_unit_test(a_series_that_is_gone_comes_back_under_another_id),
-        cmocka_unit_test(what_a_stale_server_pushes_into_the_range_goes_too),
+        cmocka_unit_test(a_deleted_series_gets_another_id_when_it_is_pushed_again),
+        cmocka_unit_test(profiles_that_a_stale_server_pushes_into_the_range_are_deleted_too),
         cmocka_unit_test(a_leaked_label_value_is_not_in_the_files_any_more),
         cmocka_unit_test(a_service_without_profiles_leaves_not_even_symbols),
-        cmocka_unit_test(symbols_stay_if_a_series_comes_while_they_are_deleted),
+        cmocka_unit_test(symbols_stay_if_a_series_appears_while_they_are_deleted),
         cmocka_unit_test(late_rows_go_and_a_restart_in_between_does_no_harm),
         cmocka_unit_test(only_the_holder_of_the_lease_removes),
         cmocka_unit_test(segments_are_written_again_without_the_rows),
         cmocka_unit_test(a_failure_in_between_leaves_no_row_in_segments),
         cmocka_unit_test(blocks_are_built_again_from_the_profiles_that_are_left),
         cmocka_unit_test(where_profiles_are_gone_blocks_of_the_rest_are_summed_again),
-        cmocka_unit_test(what_cannot_be_summed_again_without_a_series_is_deleted),
+        cmocka_unit_test(sums_that_cannot_be_rebuilt_without_a_series_are_deleted),
         cmocka_unit_test(a_day_that_waits_past_its_retention_is_built_again),
         cmocka_unit_test(an_invalid_range_or_tenant_is_refused),
     };

@@ -104,7 +104,7 @@ static void reads_a_newer_history_and_writes_nothing(void **state)
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.writer"), 1);
 }
 
-static void uses_schemas_made_by_somebody_else(void **state)
+static void uses_schemas_that_another_role_created(void **state)
 {
     (void)state;
     char url[256], role_url[300];
@@ -198,7 +198,7 @@ int main(void)
         cmocka_unit_test(servers_that_start_together_migrate_once),
         cmocka_unit_test(refuses_an_altered_history_until_it_is_repaired),
         cmocka_unit_test(reads_a_newer_history_and_writes_nothing),
-        cmocka_unit_test(uses_schemas_made_by_somebody_else),
+        cmocka_unit_test(uses_schemas_that_another_role_created),
         cmocka_unit_test(refuses_a_database_whose_commits_are_not_durable),
         cmocka_unit_test(waits_for_a_database_that_is_not_there_yet),
         cmocka_unit_test(says_so_when_a_ready_store_loses_its_database),

@@ -54,7 +54,7 @@ static void drop_ok(struct fixture *fix)
     assert_int_equal(n_leaves(fix), 0);
 }
 
-static void a_leaf_goes_and_others_stay(void **state)
+static void a_leaf_is_dropped_and_others_stay(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -263,7 +263,7 @@ static void a_push_into_a_dropped_day_makes_its_leaf_again(void **state)
 }
 
 /* While the old leaf still has the bounds: the push waits for it rather than fail. */
-static void a_push_into_a_day_that_is_going_waits_for_it(void **state)
+static void a_push_into_a_day_that_is_being_dropped_waits_for_the_drop(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -344,7 +344,7 @@ static void raise_watermark(struct fixture *fix, int32_t service_id, int64_t wat
 }
 
 /* Its profiles are acknowledged. */
-static void a_leaf_that_was_made_since_stays_when_the_old_one_goes(void **state)
+static void a_newer_leaf_stays_when_the_old_one_is_dropped(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -406,16 +406,16 @@ static void late_profiles_of_a_day_whose_leaf_is_going_are_stored(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_leaf_goes_and_others_stay),
+        cmocka_unit_test(a_leaf_is_dropped_and_others_stay),
         cmocka_unit_test(goes_on_from_wherever_it_was_left),
         cmocka_unit_test(a_detach_that_was_interrupted_is_finalized_also_of_another_leaf),
         cmocka_unit_test(no_statement_waits_while_a_drop_waits_for_a_reader_of_all_days),
         cmocka_unit_test(no_statement_waits_while_a_drop_waits_for_a_reader_of_another_day),
         cmocka_unit_test(no_statement_waits_while_a_long_reader_holds_the_leaf_itself),
         cmocka_unit_test(a_push_into_a_dropped_day_makes_its_leaf_again),
-        cmocka_unit_test(a_push_into_a_day_that_is_going_waits_for_it),
+        cmocka_unit_test(a_push_into_a_day_that_is_being_dropped_waits_for_the_drop),
         cmocka_unit_test(a_push_does_not_need_the_leaves_of_spans_and_makes_none_but_its_own),
-        cmocka_unit_test(a_leaf_that_was_made_since_stays_when_the_old_one_goes),
+        cmocka_unit_test(a_newer_leaf_stays_when_the_old_one_is_dropped),
         cmocka_unit_test(the_oldest_leaves_of_several_tables_are_found_together),
         cmocka_unit_test(late_profiles_of_a_day_whose_leaf_is_going_are_stored),
     };

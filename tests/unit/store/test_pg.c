@@ -153,7 +153,7 @@ static void a_full_disk_is_named(void **state)
     assert_string_equal(err.msg, "the database refused a statement: as wished (22012)");
 }
 
-static void values_go_out_and_come_back(void **state)
+static void parameters_are_read_back_unchanged(void **state)
 {
     (void)state;
     struct hearth_pg pg = connect_pg();
@@ -563,7 +563,7 @@ static void a_stream_is_not_prepared_where_it_is_not_worth_it(void **state)
     hearth_pg_close(&pg);
 }
 
-static void what_was_prepared_long_ago_is_prepared_again(void **state)
+static void statements_prepared_long_ago_are_prepared_again(void **state)
 {
     (void)state;
     struct hearth_pg pg = connect_pg();
@@ -886,7 +886,7 @@ int main(void)
         cmocka_unit_test(a_connection_that_ends_is_told_from_one_that_postgresql_has_lost),
         cmocka_unit_test(a_command_of_citus_that_lost_its_node_may_be_repeated),
         cmocka_unit_test(a_full_disk_is_named),
-        cmocka_unit_test(values_go_out_and_come_back),
+        cmocka_unit_test(parameters_are_read_back_unchanged),
         cmocka_unit_test(rows_are_copied_in_binary),
         cmocka_unit_test(a_refused_copy_fails_with_its_reason),
         cmocka_unit_test(a_pipeline_commits_all_of_its_statements_or_none),
@@ -895,7 +895,7 @@ int main(void)
         cmocka_unit_test(a_stream_that_is_run_again_has_one_plan_for_all_values),
         cmocka_unit_test(a_stream_with_one_plan_that_fails_leaves_the_connection_as_it_was),
         cmocka_unit_test(a_stream_is_not_prepared_where_it_is_not_worth_it),
-        cmocka_unit_test(what_was_prepared_long_ago_is_prepared_again),
+        cmocka_unit_test(statements_prepared_long_ago_are_prepared_again),
         cmocka_unit_test(a_deadline_ends_the_statement_in_postgresql),
         cmocka_unit_test(a_deadline_holds_although_postgresql_does_not_take_the_cancellation),
         cmocka_unit_test(a_deadline_that_has_just_passed_does_not_wait_for_ever),

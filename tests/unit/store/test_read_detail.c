@@ -272,7 +272,7 @@ static void totals_bring_identity_when_asked(void **state)
     }
 }
 
-static void only_the_moments_asked_for_come(void **state)
+static void only_the_requested_moments_are_read(void **state)
 {
     (void)state;
     struct hearth_read_instant instants[] = {
@@ -438,7 +438,7 @@ int main(void)
         cmocka_unit_test(rows_without_attributes_stay_away_when_only_those_matter),
         cmocka_unit_test(rows_that_ended_before_may_stay_away_and_no_others),
         cmocka_unit_test(totals_bring_identity_when_asked),
-        cmocka_unit_test(only_the_moments_asked_for_come),
+        cmocka_unit_test(only_the_requested_moments_are_read),
         cmocka_unit_test(hints_leave_out_rows_but_never_those_that_match),
         cmocka_unit_test(plain_totals_ask_for_nothing_beyond_the_index),
         cmocka_unit_test(small_reads_have_the_same_text_for_all_times),

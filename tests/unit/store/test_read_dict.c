@@ -181,7 +181,7 @@ static int64_t misses(void)
 
 /* ---- tests ---- */
 
-static void a_dictionary_is_what_its_chunks_say(void **state)
+static void a_dictionary_holds_the_contents_of_its_chunks(void **state)
 {
     (void)state;
     char url[256];
@@ -241,7 +241,7 @@ static void more_stacks_are_loaded_when_they_are_needed(void **state)
     close_store(store);
 }
 
-static void a_chunk_without_stacks_is_no_obstacle(void **state)
+static void a_chunk_without_stacks_is_accepted(void **state)
 {
     (void)state;
     char url[256];
@@ -443,7 +443,7 @@ static void a_dictionary_grows_while_others_read_it(void **state)
     close_store(store);
 }
 
-static void the_least_recently_used_goes_when_memory_is_short(void **state)
+static void the_least_recently_used_entry_is_evicted_when_memory_is_short(void **state)
 {
     (void)state;
     char url[256];
@@ -648,13 +648,13 @@ static void refused_memory_is_an_error_and_nothing_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_dictionary_is_what_its_chunks_say),
+        cmocka_unit_test(a_dictionary_holds_the_contents_of_its_chunks),
         cmocka_unit_test(more_stacks_are_loaded_when_they_are_needed),
-        cmocka_unit_test(a_chunk_without_stacks_is_no_obstacle),
+        cmocka_unit_test(a_chunk_without_stacks_is_accepted),
         cmocka_unit_test(dictionaries_of_a_service_share_a_tree),
         cmocka_unit_test(a_stale_tree_gets_no_new_dictionaries),
         cmocka_unit_test(a_dictionary_grows_while_others_read_it),
-        cmocka_unit_test(the_least_recently_used_goes_when_memory_is_short),
+        cmocka_unit_test(the_least_recently_used_entry_is_evicted_when_memory_is_short),
         cmocka_unit_test(a_damaged_chunk_is_an_error_and_the_server_lives),
         cmocka_unit_test(a_chunk_that_inflates_beyond_its_cap_is_refused),
         cmocka_unit_test(a_dictionary_that_was_never_written_is_missed),

@@ -61,7 +61,7 @@ static long long count_searches(const char *url)
                                " relname LIKE 'profile_2%'");
 }
 
-static void thin_series_are_read_by_a_range_and_nothing_else_comes(void **state)
+static void thin_series_are_read_by_a_range_without_others(void **state)
 {
     (void)state;
     char url[256];
@@ -157,7 +157,7 @@ static void a_range_pays_for_many_ids_that_are_dense_in_a_small_leaf(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(thin_series_are_read_by_a_range_and_nothing_else_comes),
+        cmocka_unit_test(thin_series_are_read_by_a_range_without_others),
         cmocka_unit_test(what_makes_a_leaf_large_makes_lists_cheaper),
         cmocka_unit_test(a_range_pays_for_many_ids_that_are_dense_in_a_small_leaf),
     };

@@ -348,7 +348,7 @@ static void days_without_a_leaf_are_empty(void **state)
     close_store(store);
 }
 
-static void what_profile_still_holds_of_compacted_hours_does_not_come(void **state)
+static void leftover_rows_of_compacted_hours_are_not_read(void **state)
 {
     (void)state;
     char url[256], sql[512];
@@ -373,7 +373,7 @@ static void what_profile_still_holds_of_compacted_hours_does_not_come(void **sta
     close_store(store);
 }
 
-static void deleted_profiles_do_not_come(void **state)
+static void deleted_profiles_are_not_read(void **state)
 {
     (void)state;
     char url[256], sql[512];
@@ -528,8 +528,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(days_without_a_leaf_are_empty),
-        cmocka_unit_test(what_profile_still_holds_of_compacted_hours_does_not_come),
-        cmocka_unit_test(deleted_profiles_do_not_come),
+        cmocka_unit_test(leftover_rows_of_compacted_hours_are_not_read),
+        cmocka_unit_test(deleted_profiles_are_not_read),
         cmocka_unit_test(a_plan_of_another_generation_is_aborted),
         cmocka_unit_test(new_leaves_are_read_by_their_index_and_other_days_not_at_all),
         cmocka_unit_test(totals_are_read_without_the_heap),

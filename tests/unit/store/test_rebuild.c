@@ -42,7 +42,7 @@ static void expect_refused(struct fixture *fix)
     assert_int_equal(count(fix, "roll_1d"), n_days);
 }
 
-static void a_leaf_that_a_late_profile_made_again_is_no_reason_to_throw_away(void **state)
+static void a_leaf_that_a_late_profile_made_again_does_not_discard_roll_ups(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -175,7 +175,7 @@ static void blocks_that_are_being_built_do_not_outlive_or_underlive_built_to(voi
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_leaf_that_a_late_profile_made_again_is_no_reason_to_throw_away),
+        cmocka_unit_test(a_leaf_that_a_late_profile_made_again_does_not_discard_roll_ups),
         cmocka_unit_test(a_retention_that_was_raised_after_profiles_went_does_not_bring_them_back),
         cmocka_unit_test(days_that_lie_in_segments_only_are_built_again),
         cmocka_unit_test(a_deletion_in_the_middle_does_not_stop_a_rebuild),

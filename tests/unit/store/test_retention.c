@@ -69,7 +69,7 @@ static void set_defaults(struct fixture *fix, int raw, int m10, int h1, int d1)
     fix->store->options.retain_1d_ns = for_days(d1);
 }
 
-static void days_go_table_by_table_when_their_time_has_passed(void **state)
+static void expired_days_are_dropped_table_by_table(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -156,7 +156,7 @@ static void push_of_tenant(struct hearth_store *store, struct hearth_str tenant,
         hearth_store_resolve_series(store, tenant, make_series(&made, 1, 1), 1, ts_ns, &ref, &err));
 }
 
-static void tenants_keep_what_they_say(void **state)
+static void tenants_keep_their_settings(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -419,7 +419,7 @@ static void look_at_disk(struct fixture *fix)
     assert_ok(hearth_disk_look(fix->store, &fix->builder.pg, &err));
 }
 
-static void over_quota_profiles_are_refused_and_queries_go_on(void **state)
+static void over_quota_profiles_are_refused_and_queries_are_still_answered(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -466,18 +466,18 @@ int main(void)
 {
     g_began_ns = hearth_clock_wall_ns();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(days_go_table_by_table_when_their_time_has_passed),
+        cmocka_unit_test(expired_days_are_dropped_table_by_table),
         cmocka_unit_test(for_ever_is_for_ever),
         cmocka_unit_test(profiles_stay_until_their_roll_ups_are_built),
         cmocka_unit_test(a_drop_that_was_begun_is_finished),
-        cmocka_unit_test(tenants_keep_what_they_say),
+        cmocka_unit_test(tenants_keep_their_settings),
         cmocka_unit_test(a_changed_setting_is_not_acted_on_before_all_servers_know),
         cmocka_unit_test(raised_retention_begins_where_the_shorter_one_has_deleted),
         cmocka_unit_test(series_that_ended_are_swept_with_what_only_they_used),
         cmocka_unit_test(a_series_that_gets_an_hour_before_the_sweep_has_the_lock_stays),
         cmocka_unit_test(a_series_that_gets_an_hour_after_the_sweep_gets_another_id),
         cmocka_unit_test(a_trimmed_series_that_returns_is_found),
-        cmocka_unit_test(over_quota_profiles_are_refused_and_queries_go_on),
+        cmocka_unit_test(over_quota_profiles_are_refused_and_queries_are_still_answered),
         cmocka_unit_test(with_little_disk_left_profiles_are_refused),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);

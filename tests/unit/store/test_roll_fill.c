@@ -148,7 +148,7 @@ static void days_that_do_not_expire_yet_stay_absent(void **state)
     close_fixture(&fix);
 }
 
-static void only_what_outlives_its_profiles_is_written(void **state)
+static void only_roll_ups_that_outlive_their_profiles_are_written(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -239,7 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(profiles_are_dropped_only_after_absent_hours_and_days_are_written),
         cmocka_unit_test(days_that_do_not_expire_yet_stay_absent),
-        cmocka_unit_test(only_what_outlives_its_profiles_is_written),
+        cmocka_unit_test(only_roll_ups_that_outlive_their_profiles_are_written),
         cmocka_unit_test(a_day_waits_for_deletions_of_its_service),
         cmocka_unit_test(expired_hours_that_are_absent_are_compacted),
         cmocka_unit_test(a_tenant_with_a_shorter_retention_keeps_its_segments_until_then),

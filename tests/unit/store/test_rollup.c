@@ -200,7 +200,7 @@ static void a_rebuild_gives_the_same_blocks(void **state)
     close_rig(&rig);
 }
 
-static void says_what_it_is_at(void **state)
+static void the_background_state_names_the_builder_and_its_work(void **state)
 {
     (void)state;
     struct rig rig;
@@ -278,7 +278,7 @@ static void another_server_takes_over_at_once_when_one_closes(void **state)
     close_rig(&rig);
 }
 
-static void sums_beyond_64_bits_go_into_parts(void **state)
+static void sums_beyond_64_bits_are_split_into_parts(void **state)
 {
     (void)state;
     struct rig rig;
@@ -311,10 +311,10 @@ int main(void)
         cmocka_unit_test(a_new_service_is_built_beside_a_silent_one),
         cmocka_unit_test(folds_late_profiles_and_keeps_their_parts_few),
         cmocka_unit_test(a_rebuild_gives_the_same_blocks),
-        cmocka_unit_test(says_what_it_is_at),
+        cmocka_unit_test(the_background_state_names_the_builder_and_its_work),
         cmocka_unit_test(a_service_that_just_began_is_not_behind),
         cmocka_unit_test(another_server_takes_over_at_once_when_one_closes),
-        cmocka_unit_test(sums_beyond_64_bits_go_into_parts),
+        cmocka_unit_test(sums_beyond_64_bits_are_split_into_parts),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

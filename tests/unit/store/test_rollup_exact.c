@@ -263,7 +263,7 @@ static void every_block_is_the_sum_of_its_profiles_after_any_event(void **state)
     disturb_and_compare(0);
 }
 
-static void the_same_where_some_blocks_are_left_out(void **state)
+static void answers_are_equal_where_some_blocks_are_left_out(void **state)
 {
     (void)state;
     disturb_and_compare(MIXED_MEAN);
@@ -274,7 +274,7 @@ int main(void)
     hearth_log_set_level(HEARTH_LOG_ERROR);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_block_is_the_sum_of_its_profiles_after_any_event),
-        cmocka_unit_test(the_same_where_some_blocks_are_left_out),
+        cmocka_unit_test(answers_are_equal_where_some_blocks_are_left_out),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

@@ -34,7 +34,7 @@ static void fill(struct fixture *fix, struct hearth_store *other)
     }
 }
 
-static void sums_that_do_not_fit_go_out_as_parts(void **state)
+static void sums_that_do_not_fit_are_written_as_parts(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -88,7 +88,7 @@ static void both_limits_apply_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_that_do_not_fit_go_out_as_parts),
+        cmocka_unit_test(sums_that_do_not_fit_are_written_as_parts),
         cmocka_unit_test(rows_that_do_not_fit_are_sent_in_several_passes),
         cmocka_unit_test(both_limits_apply_together),
     };

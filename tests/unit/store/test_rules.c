@@ -177,7 +177,7 @@ static void a_minute_is_counted_once_when_its_grace_has_passed(void **state)
     close_counting(&counting);
 }
 
-static void a_profile_that_comes_after_its_minute_is_counted_when_the_bucket_is_built(void **state)
+static void a_late_profile_is_counted_when_its_bucket_is_built(void **state)
 {
     (void)state;
     struct counting counting;
@@ -226,7 +226,7 @@ static void a_late_profile_is_counted_when_it_is_folded_in(void **state)
     close_counting(&counting);
 }
 
-static void what_lies_in_the_bucket_before_the_rule_began_never_counts(void **state)
+static void profiles_in_the_bucket_before_the_rule_began_never_count(void **state)
 {
     (void)state;
     struct counting counting;
@@ -253,7 +253,7 @@ static void push_in_between(struct counting *counting, const struct hearth_rule 
     push_at(counting, 3, T0 + 7);
 }
 
-static void what_comes_between_sum_and_transaction_is_counted_later(void **state)
+static void profiles_between_sum_and_transaction_are_counted_later(void **state)
 {
     (void)state;
     struct counting counting;
@@ -527,7 +527,7 @@ static void counters_go_beyond_64_bits(void **state)
     close_counting(&counting);
 }
 
-static void what_is_later_than_the_window_is_not_counted(void **state)
+static void profiles_later_than_the_window_are_not_counted(void **state)
 {
     (void)state;
     struct counting counting;
@@ -585,10 +585,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_minute_is_counted_once_when_its_grace_has_passed),
-        cmocka_unit_test(a_profile_that_comes_after_its_minute_is_counted_when_the_bucket_is_built),
+        cmocka_unit_test(a_late_profile_is_counted_when_its_bucket_is_built),
         cmocka_unit_test(a_late_profile_is_counted_when_it_is_folded_in),
-        cmocka_unit_test(what_lies_in_the_bucket_before_the_rule_began_never_counts),
-        cmocka_unit_test(what_comes_between_sum_and_transaction_is_counted_later),
+        cmocka_unit_test(profiles_in_the_bucket_before_the_rule_began_never_count),
+        cmocka_unit_test(profiles_between_sum_and_transaction_are_counted_later),
         cmocka_unit_test(a_server_that_dies_or_loses_the_lease_after_the_sum_has_changed_nothing),
         cmocka_unit_test(a_rule_that_changes_while_it_is_summed_begins_again),
         cmocka_unit_test(counters_keep_their_values_when_only_names_change),
@@ -598,7 +598,7 @@ int main(void)
         cmocka_unit_test(
             a_rule_that_takes_all_the_time_of_its_turn_does_not_keep_the_others_from_theirs),
         cmocka_unit_test(counters_go_beyond_64_bits),
-        cmocka_unit_test(what_is_later_than_the_window_is_not_counted),
+        cmocka_unit_test(profiles_later_than_the_window_are_not_counted),
         cmocka_unit_test(marks_are_left_for_tenants_with_rules_only),
         cmocka_unit_test(series_beyond_the_limit_are_left_out),
     };

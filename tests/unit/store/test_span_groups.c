@@ -271,7 +271,7 @@ static void a_segment_that_has_its_snapshots_gets_no_more(void **state)
     close_fixture(&fix);
 }
 
-static void what_cannot_be_stored_fails_alone(void **state)
+static void an_item_that_cannot_be_stored_fails_alone(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -300,7 +300,7 @@ static void what_cannot_be_stored_fails_alone(void **state)
     close_fixture(&fix);
 }
 
-static void a_day_past_its_time_goes(void **state)
+static void a_day_past_its_retention_is_dropped(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -319,7 +319,7 @@ static void a_day_past_its_time_goes(void **state)
     close_fixture(&fix);
 }
 
-static void snapshots_go_when_their_task_is_past_its_time(void **state)
+static void snapshots_of_an_expired_task_are_deleted(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -431,10 +431,10 @@ int main(void)
         cmocka_unit_test(only_services_with_a_trace_task_are_kept_when_asked_for),
         cmocka_unit_test(snapshots_of_a_segment_are_one_row_and_come_twice_without_harm),
         cmocka_unit_test(a_segment_that_has_its_snapshots_gets_no_more),
-        cmocka_unit_test(what_cannot_be_stored_fails_alone),
-        cmocka_unit_test(snapshots_go_when_their_task_is_past_its_time),
+        cmocka_unit_test(an_item_that_cannot_be_stored_fails_alone),
+        cmocka_unit_test(snapshots_of_an_expired_task_are_deleted),
         cmocka_unit_test(a_service_that_was_removed_is_made_again),
-        cmocka_unit_test(a_day_past_its_time_goes),
+        cmocka_unit_test(a_day_past_its_retention_is_dropped),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

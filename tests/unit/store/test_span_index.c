@@ -78,7 +78,7 @@ static void fold(struct fixture *fix)
 
 #define ANY 15u
 
-static void what_is_acknowledged_is_found_before_and_after_it_is_folded(void **state)
+static void acknowledged_spans_are_found_before_and_after_they_are_folded(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -131,7 +131,7 @@ static void other_tenants_find_nothing(void **state)
     close_fixture(&fix);
 }
 
-static void a_repeated_push_stores_none(void **state)
+static void a_repeated_push_stores_nothing(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -405,9 +405,9 @@ static void leaves_are_looked_into_by_their_key_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_acknowledged_is_found_before_and_after_it_is_folded),
+        cmocka_unit_test(acknowledged_spans_are_found_before_and_after_they_are_folded),
         cmocka_unit_test(other_tenants_find_nothing),
-        cmocka_unit_test(a_repeated_push_stores_none),
+        cmocka_unit_test(a_repeated_push_stores_nothing),
         cmocka_unit_test(parts_are_merged_and_nothing_is_lost),
         cmocka_unit_test(the_latest_within_the_range_up_to_the_limit),
         cmocka_unit_test(many_ids_are_asked_at_once),

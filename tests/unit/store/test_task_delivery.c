@@ -134,7 +134,7 @@ static void a_task_is_said_until_the_agents_cursor_has_passed_it(void **state)
     close_fixture(&fix);
 }
 
-static void a_process_that_comes_late_is_told_above_the_cursor(void **state)
+static void a_process_that_registers_late_gets_the_task_above_its_cursor(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -151,7 +151,7 @@ static void a_process_that_comes_late_is_told_above_the_cursor(void **state)
     close_fixture(&fix);
 }
 
-static void only_what_runs_now_and_matches_is_told(void **state)
+static void only_matching_tasks_that_run_now_are_delivered(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -257,7 +257,7 @@ static void an_instance_is_told_with_a_time_above_all_that_it_was_told(void **st
     close_fixture(&fix);
 }
 
-static void where_one_task_fits_an_answer_the_oldest_comes_first_and_none_is_lost(void **state)
+static void where_one_task_fits_an_answer_the_oldest_is_first_and_none_is_lost(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -358,7 +358,7 @@ static void an_instance_is_not_told_of_a_task_that_would_disturb_one_that_it_run
     close_fixture(&fix);
 }
 
-static void what_is_said_again_runs_from_then(void **state)
+static void a_repeated_delivery_counts_from_its_own_time(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -476,16 +476,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_is_said_until_the_agents_cursor_has_passed_it),
-        cmocka_unit_test(a_process_that_comes_late_is_told_above_the_cursor),
-        cmocka_unit_test(only_what_runs_now_and_matches_is_told),
+        cmocka_unit_test(a_process_that_registers_late_gets_the_task_above_its_cursor),
+        cmocka_unit_test(only_matching_tasks_that_run_now_are_delivered),
         cmocka_unit_test(
             a_network_task_is_one_command_for_its_instance_and_comes_again_when_kept_alive),
         cmocka_unit_test(a_new_agent_takes_over_once_the_old_one_is_silent),
         cmocka_unit_test(an_instance_is_told_with_a_time_above_all_that_it_was_told),
-        cmocka_unit_test(where_one_task_fits_an_answer_the_oldest_comes_first_and_none_is_lost),
+        cmocka_unit_test(where_one_task_fits_an_answer_the_oldest_is_first_and_none_is_lost),
         cmocka_unit_test(a_short_task_of_instances_is_handed_out_for_five_minutes),
         cmocka_unit_test(an_instance_is_not_told_of_a_task_that_would_disturb_one_that_it_runs),
-        cmocka_unit_test(what_is_said_again_runs_from_then),
+        cmocka_unit_test(a_repeated_delivery_counts_from_its_own_time),
         cmocka_unit_test(asking_is_noted_once_a_minute_and_pauses_are_seen),
         cmocka_unit_test(a_cursor_out_of_range_is_refused),
         cmocka_unit_test(two_servers_give_one_agent_no_time_twice),

@@ -71,7 +71,7 @@ static enum hearth_status put_labelled(struct fixture *fix, int32_t service_id, 
     return put_as(fix, TENANT, &task, 0);
 }
 
-static void a_task_comes_back_as_it_was_stored(void **state)
+static void a_task_is_read_back_as_it_was_stored(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -411,7 +411,7 @@ static void tasks_go_their_time_after_their_end_with_what_was_said_of_them(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_task_comes_back_as_it_was_stored),
+        cmocka_unit_test(a_task_is_read_back_as_it_was_stored),
         cmocka_unit_test(tasks_of_processes_overlap_where_they_share_time_and_processes),
         cmocka_unit_test(tasks_of_instances_overlap_where_they_touch),
         cmocka_unit_test(one_of_two_overlapping_tasks_on_two_servers_is_taken),

@@ -211,7 +211,7 @@ static void a_forgotten_predicate_finds_nothing_and_nothing_outlives_the_transac
     store_close_soon(store);
 }
 
-static void without_the_role_the_server_says_so_and_an_administrator_can_mend_it(void **state)
+static void a_missing_role_is_reported_and_an_administrator_can_mend_it(void **state)
 {
     (void)state;
     char url[256], limited[300], reason[256];
@@ -261,7 +261,7 @@ int main(void)
         cmocka_unit_test(every_table_has_a_policy_or_is_closed_to_the_role),
         cmocka_unit_test(reads_with_the_ids_of_another_tenant_find_nothing),
         cmocka_unit_test(a_forgotten_predicate_finds_nothing_and_nothing_outlives_the_transaction),
-        cmocka_unit_test(without_the_role_the_server_says_so_and_an_administrator_can_mend_it),
+        cmocka_unit_test(a_missing_role_is_reported_and_an_administrator_can_mend_it),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

@@ -23,7 +23,7 @@ static bool withdraw(struct store_push *push)
     return hearth_store_withdraw(push->store, &push->item, status, &err);
 }
 
-static void what_waits_in_the_queue_ends_at_once_and_what_is_being_sent_may_be_stored(void **state)
+static void queued_items_end_at_once_and_items_being_sent_may_be_stored(void **state)
 {
     (void)state;
     char url[256];
@@ -73,7 +73,7 @@ static void what_waits_in_the_queue_ends_at_once_and_what_is_being_sent_may_be_s
     store_close_soon(store);
 }
 
-static void a_batch_that_could_not_be_sent_goes_on_without_what_was_withdrawn(void **state)
+static void a_batch_that_could_not_be_sent_is_sent_again_without_withdrawn_items(void **state)
 {
     (void)state;
     enum {
@@ -116,7 +116,7 @@ static void a_batch_that_could_not_be_sent_goes_on_without_what_was_withdrawn(vo
     store_close_soon(store);
 }
 
-static void what_is_withdrawn_before_it_is_submitted_is_refused(void **state)
+static void an_item_withdrawn_before_its_submission_is_refused(void **state)
 {
     (void)state;
     char url[256];
@@ -194,7 +194,7 @@ while_the_database_is_away_what_callers_can_keep_is_given_back_and_the_rest_wait
     store_close_soon(store);
 }
 
-static void a_batch_in_doubt_is_not_given_back_but_what_waits_behind_it_is(void **state)
+static void a_batch_in_doubt_is_kept_and_items_queued_behind_it_are_given_back(void **state)
 {
     (void)state;
     char url[256];
@@ -410,12 +410,12 @@ static void a_withdrawn_push_is_not_stored_although_the_database_is_killed(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_waits_in_the_queue_ends_at_once_and_what_is_being_sent_may_be_stored),
-        cmocka_unit_test(a_batch_that_could_not_be_sent_goes_on_without_what_was_withdrawn),
-        cmocka_unit_test(what_is_withdrawn_before_it_is_submitted_is_refused),
+        cmocka_unit_test(queued_items_end_at_once_and_items_being_sent_may_be_stored),
+        cmocka_unit_test(a_batch_that_could_not_be_sent_is_sent_again_without_withdrawn_items),
+        cmocka_unit_test(an_item_withdrawn_before_its_submission_is_refused),
         cmocka_unit_test(
             while_the_database_is_away_what_callers_can_keep_is_given_back_and_the_rest_waits),
-        cmocka_unit_test(a_batch_in_doubt_is_not_given_back_but_what_waits_behind_it_is),
+        cmocka_unit_test(a_batch_in_doubt_is_kept_and_items_queued_behind_it_are_given_back),
         cmocka_unit_test(one_lost_connection_gives_nothing_back),
         cmocka_unit_test(a_withdrawn_push_is_not_stored_although_the_database_is_killed),
     };
