@@ -80,7 +80,7 @@ class Tokens(unittest.TestCase):
     def types(self, headers):
         return self.hearth.post("/querier.v1.QuerierService/ProfileTypes", {}, headers)[0]
 
-    def test_nothing_is_told_without_a_credential(self):
+    def test_nothing_is_shown_without_a_credential(self):
         for path in ("/metrics", "/api/v1/status/buildinfo", "/pyroscope/labels", "/metrics/rules"):
             status, head, body = self.server.http("GET", path)
             self.assertEqual(status, 401, path)
@@ -216,7 +216,7 @@ class Tokens(unittest.TestCase):
         self.assertEqual(answer["grants"][0]["role"], "viewer")
         self.assertEqual(self.hearth.post("/" + ACCESS + "WhoAmI", {}, {})[0], 401)
 
-    def test_what_was_done_is_in_the_audit_log(self):
+    def test_changes_are_in_the_audit_log(self):
         made = self.hearth.token(("blue", "viewer"), name="audited")
         self.types({**bearer(made["token"]), "X-Scope-OrgID": "red"})
         events = self.hearth.must("AuditLog", {"action": "/" + ACCESS + "CreateToken"})["events"]
@@ -333,7 +333,7 @@ class Users(unittest.TestCase):
             self.assertEqual(self.hearth.access("CreateUser", {"name": name, "password": password})[0], 400)
         self.assertEqual(self.hearth.access("CreateUser", {"name": "alice", "password": PASSWORD})[0], 409)
 
-    def test_a_user_is_no_administrator(self):
+    def test_a_user_is_not_an_administrator(self):
         cookie = self.cookie()
         origin = {"Origin": "http://" + self.hearth.address, "Cookie": cookie.split(";")[0]}
         self.assertEqual(self.hearth.post("/" + ACCESS + "ListUsers", {}, origin)[0], 403)
@@ -517,7 +517,7 @@ class Proxies(unittest.TestCase):
 
 
 class Setup(unittest.TestCase):
-    def test_the_setup_token_ends_when_somebody_else_administers(self):
+    def test_the_setup_token_ends_when_another_administrator_exists(self):
         hearth = AccessServer()
         self.addCleanup(hearth.stop)
         admin = hearth.token(("*", "admin"), name="admin")["token"]

@@ -127,7 +127,7 @@ class Explain(Base):
                 self.assertGreaterEqual(int(leg["fromNs"]), int(answer["fromNs"]))
                 self.assertLessEqual(int(leg["toNs"]), int(answer["toNs"]) + 1)
 
-    def test_grpc_and_connect_say_the_same(self):
+    def test_grpc_and_connect_give_equal_answers(self):
         fields = [(1, CPU), (2, self.question["labelSelector"]), (3, self.question["start"]), (4, self.question["end"])]
         found = self.server.call(EXPLAIN, fields)
         answer = self.explain()
@@ -198,7 +198,7 @@ class Explain(Base):
 
     # ---- the client ----
 
-    def test_every_asking_command_explains_and_asks_nothing_else(self):
+    def test_every_query_command_explains_without_running_the_query(self):
         selector = '{service_name="shop"}'
         for command in (["flame"], ["query", "flamegraph"], ["query", "top"], ["top"], ["query", "profile"], ["query", "timeline"],
                         ["query", "go-pgo"], ["heatmap"], ["heatmap", "--by-kind", "span"], ["label-stats", "pod"],
@@ -321,7 +321,7 @@ class Admin(Base):
             self.refused("invalid_argument", "either service_name or all_services", ADMIN + "Rebuild", **message)
         self.refused("invalid_argument", "from_ms", ADMIN + "Rebuild", serviceName="shop")
 
-    def test_rebuild_asks_for_what_is_missing(self):
+    def test_rebuild_requires_its_arguments(self):
         for text, arguments in (
             ("admin rebuild requires a service name or --all", []),
             ("admin rebuild requires a service name or --all", ["shop", "--all"]),
@@ -476,7 +476,7 @@ class RolledUp(Base):
 
     options = ("--rollup-min-profiles=0", "--rollup-min-profiles-1h=0")  # a block here has five profiles
 
-    def test_plans_go_from_profiles_to_blocks_and_back_when_rebuilt(self):
+    def test_plans_change_from_profiles_to_blocks_and_back_when_rebuilt(self):
         now = now_ms()
         for minutes in range(0, 240, 2):
             for pod in "ab":

@@ -188,7 +188,7 @@ class Tenant(unittest.TestCase):
 
 
 class Families(unittest.TestCase):
-    def test_each_is_switched_off_by_its_option_and_nothing_else_is(self):
+    def test_each_option_switches_off_its_methods_alone(self):
         for option in sorted({row[3] for row in TABLE}):
             one = no_database("--" + option + "=false")
             for service, method, kind, own in offered():

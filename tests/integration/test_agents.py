@@ -74,7 +74,7 @@ class Agents(unittest.TestCase):
             self.assertEqual(wire.decode(arm[2][0]), entities[i])
             self.assertEqual(downstream[1], [agents.process_id("s", "i", "p%d" % i).encode()])
 
-    def test_what_is_reported_can_be_asked_for(self):
+    def test_reported_processes_can_be_listed(self):
         rover = Rover(self.server, "asked", agent_id="rover-1")
         before = now_ms()
         java = Process("shop", "pod-1", "java", ["web", "eu"], pid=7)
@@ -156,7 +156,7 @@ class Agents(unittest.TestCase):
         env = {"HEARTH_URL": "http://127.0.0.1:%d" % self.server.port, "HEARTH_TENANT": "client"}
         return hearth("agents", *arguments, env=env)
 
-    def test_the_client_shows_who_is_there(self):
+    def test_the_client_shows_live_processes(self):
         rover = Rover(self.server, "client")
         java = Process("shop", "pod-1", "java", ["web", "eu"])
         rover.report(java, Process("shop", "pod-22", "nginx", ["web"], host=True, can_be_profiled=False), Process("wms", "w", "w"))
@@ -180,7 +180,7 @@ class Agents(unittest.TestCase):
         found = json.loads(self.hearth("processes", "shop", "--process-labels", "eu,web", "-o", "json").out)
         self.assertEqual([p["processId"] for p in found["processes"]], [java.process_id])
 
-    def test_the_client_says_what_it_lacks(self):
+    def test_the_client_names_missing_and_surplus_arguments(self):
         done = self.hearth("processes")
         self.assertEqual(done.code, USAGE)
         self.assertIn("service name required", done.err)
@@ -189,7 +189,7 @@ class Agents(unittest.TestCase):
 
     # ---- bad input ----
 
-    def test_what_is_missing_is_named_and_nothing_is_stored(self):
+    def test_missing_parts_are_named_and_nothing_is_stored(self):
         entity = [(1, "L"), (2, "s"), (3, "i"), (4, "p")]
         good = (1, [(2, [(1, entity), (2, 1)])])
         report, alive = Rover.PROCESSES + "reportProcesses", Rover.PROCESSES + "keepAlive"
@@ -264,7 +264,7 @@ class Lives(unittest.TestCase):
         self.addCleanup(server.kill)
         return server
 
-    def test_two_servers_are_told_the_same_at_once(self):
+    def test_two_servers_take_reports_of_the_same_processes_at_once(self):
         servers = [self.start(), self.start()]
         names = ["p%d" % i for i in range(500)]
         rovers = [Rover(server) for server in servers]
@@ -294,7 +294,7 @@ class Lives(unittest.TestCase):
         server.start()
         self.assertEqual([answered(server, method, request, "kept") for method, request in said], before)
 
-    def test_who_is_not_heard_of_is_forgotten(self):
+    def test_silent_processes_are_forgotten(self):
         server = self.start("--multitenancy", "--agent-tenant", "old", "--retain-agents", "5s")
         rover = Rover(server)
         rover.report(Process("shop", "pod-1", "java"), Process("wms", "pod-1", "java"))
@@ -328,7 +328,7 @@ class Lives(unittest.TestCase):
             Instance(server, "shop", "pod-3").keep_alive()
         self.assertIn("max-agent-instances", caught.exception.message)
 
-    def test_without_the_database_agents_are_told_to_come_again(self):
+    def test_without_the_database_agents_are_told_to_retry(self):
         server = Server(database_url="postgresql://nobody@127.0.0.1:1/nothing", wait=False)
         self.addCleanup(server.kill)
         for ask in (lambda: Rover(server).report(Process("s", "i", "p")), Instance(server, "s", "i").report):

@@ -60,7 +60,7 @@ class Applications(unittest.TestCase):
         self.ask("Set", name="refused", approved=False)
         self.assertFalse(self.ask("Get", name="refused").get("approved", False))
 
-    def test_a_service_is_listed_with_what_its_owners_say(self):
+    def test_a_service_is_listed_with_its_owners_annotations(self):
         self.push("api")
         self.push("web", self.servers[1])
         eventually(lambda: self.names() == ["api", "web"])

@@ -105,7 +105,7 @@ class Backup(unittest.TestCase):
         run("pg_restore", "--no-owner", "--no-acl", "--exit-on-error", "-j", "2", "-d", other.url(), dump)
         self.assertEqual(answers(self.serve(other)), wanted)
 
-    def test_a_base_backup_taken_while_profiles_come(self):
+    def test_a_base_backup_taken_while_profiles_arrive_is_complete(self):
         wanted = answers(self.server)
         other = BaseBackup(self.cluster)
         self.addCleanup(other.stop)

@@ -73,7 +73,7 @@ class Page(PageTest):
     def services(self):
         return [link.text for link in self.driver.find_elements("css selector", "tbody th a")]
 
-    def test_a_favourite_stands_first_until_it_is_none(self):
+    def test_a_favourite_stands_first_until_it_is_removed(self):
         self.open()
         self.assertEqual([name for name in self.services() if name != "hostile"], ["shop", "cart"])
         self.browser.find_text("tbody tr", "cart").find_element("css selector", ".star").click()
@@ -128,14 +128,14 @@ class Page(PageTest):
         self.browser.settle()
         self.assertTrue(all("INTERNET_DISCONNECTED" in each for each in self.browser.complaints()))  # which also forgets them
 
-    def test_what_an_answer_lacks_stands_on_the_page(self):
+    def test_the_page_names_the_parts_missing_from_an_answer(self):
         self.open("/", **{"from": "now-5h"})
         self.assertIn("retain-raw", self.browser.find(".note").text)
         self.open("/", **{"from": "now-1h"})
         self.browser.find_text("tbody tr", "shop")
         self.assertEqual(self.browser.driver.find_elements("css selector", ".note"), [])
 
-    def test_an_address_without_a_page_says_so_and_shows_the_first_page(self):
+    def test_an_address_without_a_page_shows_a_note_and_the_first_page(self):
         self.open("/nowhere")
         self.assertIn("There is no page /nowhere", self.browser.find(".note").text)
         self.browser.find_text("tbody tr", "shop")
@@ -184,7 +184,7 @@ class Page(PageTest):
         self.assertNotEqual(self.browser.run("return document.documentElement.dataset.theme"), before)
         self.browser.run("localStorage.clear()")
 
-    def test_a_file_is_looked_at_and_two_are_compared(self):
+    def test_one_file_is_shown_and_two_are_compared(self):
         directory = pathlib.Path(temporary_directory())
         (directory / "before.txt").write_text("main;parse 80\nmain;write 20\n")
         (directory / "after.txt").write_text("main;parse 60\nmain;write 40\nmain;new 10\n")
@@ -282,7 +282,7 @@ class Demo(PageTest):
         self.browser.find_text(".flame-tooltip", "_start")
         return self.browser.find(".flame-tooltip").text
 
-    def test_a_frame_of_a_diff_says_both_sides_the_change_and_how_sure_it_is(self):
+    def test_a_frame_of_a_diff_shows_both_sides_the_change_and_its_certainty(self):
         self.clicks = 0
         self.open("/diff", q='{service_name="postgres"}')
         self.choose_option('select[aria-label="Compare two values of a label"]', "two values of load")
@@ -296,7 +296,7 @@ class Demo(PageTest):
 
 
 class LogIn(unittest.TestCase):
-    def test_who_is_not_known_logs_in_and_is_back_where_the_link_led(self):
+    def test_an_unknown_user_logs_in_and_returns_to_the_page_of_the_link(self):
         browser.require_browser()
         seen = browser.Browser()
         self.addCleanup(seen.stop)

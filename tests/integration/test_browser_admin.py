@@ -95,7 +95,7 @@ class Administration(unittest.TestCase):
         self.press("td button", "Use the server's")
         self.seen.until(lambda: not self.seen.driver.find_elements("css selector", "tr[aria-selected=true]"), "the server's limit")
 
-    def test_a_shorter_retention_is_asked_for_twice(self):
+    def test_a_shorter_retention_needs_a_confirmation(self):
         self.open("/admin", part="retention")
         self.press("td button", "Change")
         field = self.seen.find("td input")
@@ -105,7 +105,7 @@ class Administration(unittest.TestCase):
         self.seen.find_text("tbody tr", "3 d")
         self.assertEqual(self.rpc("hearth.v1.AdminService/GetRetention", {})["profilesMs"], str(3 * 86_400_000))
 
-    def test_the_disk_of_services_is_what_the_server_and_the_command_line_say(self):
+    def test_the_page_the_server_and_the_command_line_agree_on_the_disk_of_services(self):
         for service, n_stacks in (("disk-small", 20), ("disk-large", 2000)):
             stacks = [(["main", "%s.call_%d" % (service, i)], 1 + i) for i in range(n_stacks)]
             path = "/ingest?name=" + service
@@ -167,7 +167,7 @@ class Administration(unittest.TestCase):
         form.find_element("css selector", "button").click()
         self.assertEqual(self.push("made-by-ci", self.seen.find(".chosen").text), 200)
 
-    def test_who_may_only_read_is_offered_nothing_else(self):
+    def test_a_reader_is_offered_no_changes(self):
         self.hearth.must("CreateUser", {"name": "vera", "password": PASSWORD})
         self.hearth.must("AddGrant", {"subject": "user:vera", "tenant": "anonymous", "role": "viewer"})
         cookies = self.seen.driver.get_cookies()
@@ -208,7 +208,7 @@ class Administration(unittest.TestCase):
         self.seen.find(".flame canvas")
         self.seen.find_text("dd", "prod")
 
-    def test_a_file_whose_connection_broke_goes_on_where_it_was(self):
+    def test_an_upload_whose_connection_broke_continues_at_its_offset(self):
         path = pathlib.Path(temporary_directory()) / "long.txt"
         path.write_text("".join("main;call_%d 1\n" % i for i in range(10_000)))
         made = self.rpc("hearth.v1.UploadService/CreateUpload", {
@@ -224,7 +224,7 @@ class Administration(unittest.TestCase):
         self.seen.until(lambda: "stored" in self.seen.find_text("tbody tr", "long.txt").text, "the file is stored")
         self.assertEqual(self.rpc("hearth.v1.UploadService/GetUpload", {"uploadId": made["uploadId"]})["samples"], "10000")
 
-    def test_an_empty_range_shows_a_token_and_says_what_arrives(self):
+    def test_an_empty_range_offers_a_token_and_shows_arriving_profiles(self):
         self.open("/", **{"from": "1000", "to": "2000", "with": "Go"})
         self.seen.find_text(".snippet", "TOKEN")
         self.press("button", "Create a token for it")

@@ -93,7 +93,7 @@ class Asking(PageTest):
         self.press("j", "x")
         self.page.until(lambda: self.address()[1]["q"] == '{service_name="shop", pod=~"shop-9|shop-8"}', "two pods")
 
-    def test_background_is_hidden_and_its_share_said(self):
+    def test_background_is_hidden_and_its_share_shown(self):
         self.open(view="both")
         self.page.find_text(".functions tbody th", "runtime.mallocgc")
         self.page.find_text(".tools option", "Go runtime").click()
@@ -161,7 +161,7 @@ class Asking(PageTest):
             actions.key_up(key)
         actions.perform()
 
-    def test_a_double_click_on_the_chart_goes_back_to_the_whole_range(self):
+    def test_a_double_click_on_the_chart_restores_the_whole_range(self):
         self.open()
         for _ in range(2):  # the second selection lies within the first
             self.drag()

@@ -115,7 +115,7 @@ class Comparing(PageTest):
 
     # ---- one function ----
 
-    def test_a_function_has_a_history_and_what_stands_behind_it(self):
+    def test_a_function_has_a_history_with_the_profiles_behind_it(self):
         self.open("/function", q=SHOP, function="json.encode")
         self.assertEqual(self.text(".headline .figure"), "81.25%")
         self.assertIn("total 52 s, self 49 s", self.text(".headline"))

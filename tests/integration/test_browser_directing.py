@@ -71,7 +71,7 @@ class Directing(PageTest):
                                          ("TASK_KIND_NETWORK", "MONITOR_KIND_HTTP_ERROR_RATE"): 5})
         self.assertNotIn("edits", self.params())
 
-    def test_a_change_of_somebody_else_is_not_overwritten(self):
+    def test_a_change_by_another_user_is_not_overwritten(self):
         directing_data.set_policy(self.server, "cart", [directing_data.CPU])
         self.open("/policies", service="cart")
         self.type(".rule input[type=number]", "70")
@@ -88,14 +88,14 @@ class Directing(PageTest):
         self.click("tr button", "Edit from here")
         self.browser.until(lambda: "edits" in self.params(), "what leads back to the earlier version")
 
-    def test_what_the_server_refuses_stands_at_its_field(self):
+    def test_a_refusal_of_the_server_stands_at_its_field(self):
         self.open("/policies", service="shop", edits="ON_CPU PROCESS_CPU 80 10 11")
         self.browser.find_text(".rule .error", "count must be equal to or smaller than period")
         wrong = self.browser.find(".rule [aria-invalid=true]")
         self.assertEqual(wrong.get_attribute("value"), "11")
         self.assertFalse(self.browser.find_text("button", "Save policy").is_enabled())
 
-    def test_a_policy_leads_to_what_it_started(self):
+    def test_a_policy_links_to_the_tasks_that_it_started(self):
         self.open("/policies")
         self.click("tbody button", "shop")
         self.browser.find_text("tbody td", "CPU of a process: 97.5% ≥ 80%")

@@ -157,14 +157,14 @@ class Interactions(PageTest):
         self.hover(1, 0.1)
         self.shows("json.encode", "490 samples")
 
-    def test_where_no_type_counts_samples_none_are_said(self):
+    def test_no_samples_are_shown_where_no_type_counts_them(self):
         self.hover(2, 0.1)
         self.assertIn("6 s", self.browser.find(".flame-tooltip").text)
         self.browser.settle()
         self.assertNotIn("samples", self.detail() + self.browser.find(".flame-tooltip").text)
         self.assertEqual(self.asked_merges(), 1)
 
-    def test_below_a_zoomed_frame_shares_are_said_of_it_too(self):
+    def test_below_a_zoomed_frame_shares_of_it_are_shown_too(self):
         self.hover(3, 0.1)
         self.shows("json.encode", "66.67% of its caller")
         self.assertNotIn("of the zoomed frame", self.detail())
@@ -265,7 +265,7 @@ class Interactions(PageTest):
         self.browser.find_text("[role=menuitem]", word).click()
         self.browser.settle()
 
-    def test_a_pointer_that_rests_learns_where_the_function_is_written(self):
+    def test_a_resting_pointer_shows_where_the_function_is_defined(self):
         self.hover(3, 0.1)
         self.shows("json.encode", "json, Go", "json.encode.c:1")
         self.hover(3, 0.5)
@@ -358,7 +358,7 @@ class Interactions(PageTest):
 
     # ---- keys ----
 
-    def test_keys_move_zoom_copy_and_go_back(self):
+    def test_keys_move_zoom_copy_and_return(self):
         self.focus_picture()
         for key, name in (
             (Keys.ARROW_DOWN, "main"),

@@ -109,7 +109,7 @@ class Keyboard(PageTest):
               n += Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b) < 9 ? 1 : 0;
             return n;""")
 
-    def test_from_the_services_to_the_hottest_function_and_on_to_what_changed(self):
+    def test_from_the_services_to_the_hottest_function_and_on_to_its_change(self):
         self.open("/")
         self.tab_to("tbody th a")
         self.keys(Keys.ENTER)
@@ -190,7 +190,7 @@ class Keyboard(PageTest):
                 self.check_order()
                 self.assertEqual(self.browser.run(MISSED), [])
 
-    def test_escape_closes_what_a_key_opened(self):
+    def test_escape_closes_the_dialogue_that_a_key_opened(self):
         for path, opener, opened in (
             ("/profile", "button.export", "[role=menu]"),
             ("/profile", "#edit-selector", "#selector-text"),

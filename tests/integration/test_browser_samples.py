@@ -48,7 +48,7 @@ class Samples(PageTest):
         self.browser.settle()
         self.assertEqual(self.browser.run(ASKED), self.asked + 1, "one question counts the samples of all frames")
 
-    def test_both_graphs_of_a_comparison_say_the_samples_of_their_side(self):
+    def test_both_graphs_of_a_comparison_show_the_samples_of_their_side(self):
         self.look("/compare")
         self.assertNotIn("samples", " ".join(self.details()))
         self.point_at(0, 2)
@@ -82,7 +82,7 @@ class Samples(PageTest):
         self.point_at(1, 0)
         self.says(1, "json.encode", "12 samples")
 
-    def test_one_profile_and_one_span_say_their_own_samples(self):
+    def test_one_profile_and_one_span_show_their_own_samples(self):
         profiles = self.server.connect("hearth.v1.ProfileService/ListProfiles",
                                     {"filter": {"labelSelector": SHOP, "start": str(self.now - 120 * MINUTE), "end": str(self.now)}})["profiles"]
         before = next(each["id"] for each in profiles if int(each["timeNs"]) < (self.now - 60 * MINUTE) * 1_000_000)

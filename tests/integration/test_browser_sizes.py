@@ -174,7 +174,7 @@ class Sizes(PageTest):
             )
             self.assertEqual(drawn, shown * size[2])
 
-    def test_less_motion_is_no_motion(self):
+    def test_a_wish_for_reduced_motion_stops_all_motion(self):
         self.resize(1280, 800)
         self.emulate("setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
         self.open("/profile", **SHOP, view="flame")

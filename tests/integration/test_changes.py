@@ -114,7 +114,7 @@ class Changes(unittest.TestCase):
                      "start": START, "end": START + SLICES * MINUTE - 1}
         return int(self.server.connect("hearth.v1.QueryService/Merge", {"selection": selection})["flamegraph"]["total"])
 
-    def test_what_is_not_judged_is_counted(self):
+    def test_functions_that_are_not_judged_are_counted(self):
         answer = self.ask()
         self.assertEqual({name: answer[name] for name in ("compared", "unjudged", "oneSided")},
                          {"compared": "6", "unjudged": "1", "oneSided": "1"})
@@ -149,7 +149,7 @@ class Changes(unittest.TestCase):
             self.assertEqual(refusal.exception.code, "invalid_argument")
             self.assertIn(want, refusal.exception.message)
 
-    def test_the_command_answers_what_got_worse(self):
+    def test_the_command_names_the_functions_that_got_worse(self):
         done = self.run_hearth("--against", "1d-ago")
         lines = done.stdout.splitlines()
         row = lines[1].split()

@@ -47,7 +47,7 @@ def hearth(server, *option):
 
 
 class OnePostgresql(unittest.TestCase):
-    def test_the_client_says_what_would_move_and_which_command_moves_it_and_what_is_missing(self):
+    def test_the_client_names_shards_to_move_the_command_for_it_and_missing_conditions(self):
         server = Server()
         self.assertIn("one PostgreSQL holds everything; --dry-run shows what would move to nodes", hearth(server))
         tables = json.loads(hearth(server, "--dry-run", "-o", "json"))["tables"]

@@ -42,7 +42,7 @@ class CitusServers(unittest.TestCase):
             self.addCleanup(server.stop)
         return servers
 
-    def test_what_one_server_acknowledged_the_next_question_to_another_finds(self):
+    def test_a_push_acknowledged_by_one_server_is_in_the_next_answer_of_another(self):
         servers, start = self.start(SERVERS), now_ms()
         for round in range(45):
             writer, reader = servers[round % SERVERS], servers[(round + 1) % SERVERS]
@@ -63,7 +63,7 @@ class CitusServers(unittest.TestCase):
                                 " AND c.table_name = 'hearth_data.profile'::regclass")
         self.assertEqual(placed, [["2"]], "services on both workers")
 
-    def test_what_one_server_deleted_the_next_question_to_another_lacks(self):
+    def test_a_deletion_on_one_server_shows_in_the_next_answer_of_another(self):
         servers, start = self.start(SERVERS, "--builder=false"), now_ms()
         for k in range(12):
             labels = {"__name__": "process_cpu", "service_name": "gone-%d" % (k % 4), "pod": str(k // 4)}

@@ -139,7 +139,7 @@ class Cli(unittest.TestCase):
             done = hearth("query", "types", "--url", url, env={"HEARTH_URL": "http://127.0.0.1:1"})
             self.assertEqual(done.code, OK, done.err)
 
-    def test_empty_variables_say_nothing(self):
+    def test_empty_variables_are_ignored(self):
         done = hearth("query", "types", "--url", self.url, env={"HEARTH_URL": "", "HEARTH_TENANT": ""})
         self.assertEqual(done.code, OK, done.err)
 
@@ -250,13 +250,13 @@ class Cli(unittest.TestCase):
             lines = self.ask("query", "profile", '{service_name="collapsed-%s"}' % name, "-o", "collapsed").lines()
             self.assertEqual(sorted(lines), sorted(line for line in text.splitlines() if " " in line))
 
-    def test_a_text_with_a_line_that_is_no_stack_is_refused(self):
+    def test_a_text_with_a_line_that_is_not_a_stack_is_refused(self):
         path = self.write("collapsed", b"main;f 3\nmain;g 1\nnonsense\n")
         done = self.hearth("upload", path, "--label", "service_name=nonsense")
         self.assertEqual((done.code, done.out), (USAGE, ""))
         self.assertIn('line 3 is not of the form "frame;frame value": "nonsense"', done.err)
 
-    def test_files_that_are_no_profiles_are_refused_and_the_others_go_on(self):
+    def test_files_that_are_not_profiles_are_refused_and_the_others_stored(self):
         bad = [self.write("empty", b""), self.write("noise", b"\x00\x01\x02" * 99), self.write("words", "no stacks\nhere\n"),
                self.write("cut.gz", shop().encode()[:40]), os.path.join(self.directory, "absent"), self.directory]
         done = self.hearth("upload", bad[0], *bad[1:3], self.shop, *bad[3:], "--label", "service_name=survivor")
@@ -270,13 +270,13 @@ class Cli(unittest.TestCase):
             self.assertRegex(messages, r"(?m)^hearth: %s: ." % re.escape(path))
             self.assertIn(path, failed)
 
-    def test_what_the_server_refuses_is_named_with_the_file(self):
+    def test_a_refusal_of_the_server_names_the_file(self):
         done = self.hearth("upload", self.shop, "--label", "a=1", "--label", "a=2")
         self.assertEqual((done.code, done.out), (USAGE, ""))
         self.assertTrue(done.err.startswith("hearth: %s: " % self.shop), done.err)
         self.assertIn("has duplicate label name: 'a'", done.err)
 
-    def test_what_the_server_dropped_is_said(self):
+    def test_the_client_prints_the_dropped_samples(self):
         p = shop()
         p.add(["main", "negative"], [-1, 1]).add(["main", "zero"], [0, 0]).add(["main", "gc"], [1, 1], {"bytes": 5})
         path = self.write("dropped.pb.gz", p.encode())
@@ -286,7 +286,7 @@ class Cli(unittest.TestCase):
         found = dict(pair.strip().split("=") for pair in done.out[len(start):].split(","))
         self.assertEqual(found, {"negative_samples": "1", "zero_samples": "1", "numeric_labels": "1"})
 
-    def test_name_and_service_are_guessed_and_can_be_said(self):
+    def test_name_and_service_are_guessed_and_can_be_given(self):
         done = self.ask("upload", self.write("anonymous.pb", shop().encode(False)))
         self.assertEqual(done.err, "stored as service hearth-upload: name another one with -l service_name=NAME\n")
         self.assertIn("hearth-upload", self.ask("query", "values", "service_name").lines())
@@ -326,7 +326,7 @@ class Cli(unittest.TestCase):
         self.assertTrue(self.at("moved", now - 60, now + 60))
         self.assertFalse(self.at("moved", now - 7300, now - 7100))
 
-    def test_a_file_older_than_the_window_is_of_now_with_a_note(self):
+    def test_a_file_older_than_the_window_is_stored_as_of_now_with_a_note(self):
         now = time.time()
         path = self.write("old.pb.gz", shop(1_600_000_000 * 10**9).encode())
         self.assertEqual(
@@ -343,14 +343,14 @@ class Cli(unittest.TestCase):
         self.assertEqual((done.code, done.out), (USAGE, ""))
         self.assertIn("outside of ingestion window", done.err)
 
-    def test_a_file_without_a_time_is_of_now_without_a_note(self):
+    def test_a_file_without_a_time_is_stored_as_of_now_without_a_note(self):
         now = time.time()
         for time_ns in (0, -5, -(2**63)):
             service = "timeless%d" % time_ns
             self.assertEqual(self.upload(service, self.write("timeless", shop(time_ns).encode())).err, "")
             self.assertTrue(self.at(service, now - 60, now + 60))
 
-    def test_the_same_file_is_stored_once_unless_another_id_is_said(self):
+    def test_a_repeated_file_is_stored_once_unless_another_id_is_given(self):
         path = self.write("once.pb.gz", shop(time.time_ns() - 60 * 10**9).encode())
         again = "%s: stored already within the last hour, not stored again; another --id stores it once more\n" % path
         for service, options in (("once", []), ("once-now", ["--time=now"]), ("once-id", ["--id=a"])):
@@ -417,7 +417,7 @@ class Cli(unittest.TestCase):
         self.assertEqual(self.ask("query", "values", "evil").lines(), ["a\\u001b[31m\\u009bb\\u000ac"])
         self.assertEqual(json.loads(self.ask("query", "values", "evil", "-o", "json").out), {"names": ["a\x1b[31m\u009bb\nc"]})
 
-    def test_the_type_is_said_when_there_were_several(self):
+    def test_the_type_is_shown_when_there_were_several(self):
         done = self.ask("query", "top", '{service_name="shop"}')
         self.assertEqual(done.err, "type: %s (of 2; choose with --type)\n" % CPU)
         done = self.ask("query", "top", '{service_name="shop"}', "--type", SAMPLES)
@@ -427,7 +427,7 @@ class Cli(unittest.TestCase):
         self.assertIn("total: 11 samples\n", done.out)
         self.assertEqual(self.hearth("query", "top", "--type", "nonsense").code, USAGE)
 
-    def test_time_of_the_processor_is_chosen_before_samples_under_the_same_name(self):
+    def test_cpu_time_is_preferred_to_samples_of_an_equal_name(self):
         counted = Profile([("cpu", "count")], time_ns=time.time_ns()).add(["main"], [5])
         self.upload("counted", self.write("counted", counted.encode()), "--name", "process_cpu")
         done = self.ask("query", "top", '{service_name=~"counted|shop"}')
@@ -478,7 +478,7 @@ class Cli(unittest.TestCase):
             self.assertEqual((done.code, done.out), (FAILED, ""))
             self.assertIn("hearth: cannot write %s: " % path, done.err)
 
-    def test_top_is_what_the_pprof_says(self):
+    def test_top_has_the_sums_of_the_pprof(self):
         self.upload("top", *RECORDINGS[:2])
         for service in ("shop", "top"):
             expected = by_name(self.merged(service))

@@ -211,7 +211,7 @@ class Tokens(CliAccess):
         self.assertRegex(table, r"^id +name +created +ends +last used +from +may\n")
         self.assertRegex(table, r'\n%s  ci +%s  never +never +- .*blue, only {a=~"b:c"}' % (made["id"], DATE))
 
-    def test_mistakes_are_usage_errors_that_say_what_to_write(self):
+    def test_mistakes_are_usage_errors_with_the_correct_form(self):
         create = ["admin", "tokens", "create"]
         for words, arguments in (
             ("tokens create requires --role ROLE", ["x"]), ("NAME is missing", []),
@@ -363,7 +363,7 @@ class People(CliAccess):
 
 
 class Audit(CliAccess):
-    def test_the_log_says_who_did_what(self):
+    def test_the_log_names_the_caller_and_the_action(self):
         token_id, viewer = self.token("viewer", "red")
         self.cli("admin", "retention", "set", "raw", "7d", token_file=viewer)
         audit = ["admin", "audit"]

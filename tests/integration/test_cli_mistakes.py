@@ -192,7 +192,7 @@ class OddNames(unittest.TestCase):
             self.assertEqual(offer(), "plain-1.2/x\n")
             self.assertEqual(kept.stat().st_mode & 0o777, 0o600)
 
-    def test_a_service_with_a_dot_or_a_slash_is_no_file(self):
+    def test_a_service_with_a_dot_or_a_slash_is_not_taken_for_a_file(self):
         done = self.run_hearth("flame", "plain-1.2/x")
         self.assertEqual(done.returncode, OK, done.stderr)
         self.assertIn("main", done.stdout)

@@ -66,7 +66,7 @@ class CliQuestions(unittest.TestCase):
 
     # ---- tables of functions ----
 
-    def test_top_is_a_table_of_what_it_is_asked_by(self):
+    def test_top_is_a_table_with_a_row_for_each_value_of_its_key(self):
         self.assertEqual(
             self.ask("top", SHOP).splitlines(),
             [
@@ -149,7 +149,7 @@ class CliQuestions(unittest.TestCase):
         )
         self.refused("lines: FUNCTION is missing", "lines")
 
-    def test_the_binary_of_lines_stands_there_where_it_differs(self):
+    def test_lines_name_their_binary_where_it_differs(self):
         for service, binaries in (("one-binary", ["/bin/shop"]), ("two-binaries", ["/bin/shop", "/lib/cart.so"])):
             profile = Profile([("cpu", "nanoseconds")], time_ns=self.t * 1_000_000)
             for at, binary in enumerate(2 * binaries):
@@ -181,7 +181,7 @@ class CliQuestions(unittest.TestCase):
 
     # ---- two sides ----
 
-    def test_diff_names_what_is_new_gone_and_changed(self):
+    def test_diff_names_new_missing_and_changed_functions(self):
         self.assertEqual(
             self.ask("diff", BEFORE, AFTER).splitlines()[2:],
             [
@@ -320,7 +320,7 @@ class CliQuestions(unittest.TestCase):
         """When the profiles of T were taken, as the client prints it."""
         return time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(self.t // 1000))
 
-    def test_a_trace_is_printed_with_what_its_spans_cost(self):
+    def test_a_trace_is_printed_with_the_cost_of_its_spans(self):
         profile = self.json("trace", "cc")["results"][0]["profiles"][0]["profileId"]
         lines = self.ask("trace", "cc").splitlines()
         self.assertEqual(
@@ -359,7 +359,7 @@ class CliQuestions(unittest.TestCase):
         both = self.ask("trace", "cc", contract.SPAN_B)
         self.assertIn("\n\nspan %s: exact" % contract.SPAN_B, both)
 
-    def test_the_stack_traces_of_spans_come_as_those_of_any_question(self):
+    def test_the_stack_traces_of_spans_are_answered_as_those_of_any_query(self):
         self.assertEqual(
             self.ask("trace", contract.SPAN_A, "--flame").splitlines(),
             ["      7 ns 100.00% ████████████████ " + name for name in ("total", " main", " x")],
@@ -454,7 +454,7 @@ class CliQuestions(unittest.TestCase):
         self.assertIn("    220 ns 100.00%", done.out)
         self.assertIn("note: no samples carry an id: these are whole profiles taken while the span ran", done.err)
 
-    def test_what_is_not_found_is_said_with_what_was_searched(self):
+    def test_a_refusal_names_the_searched_samples(self):
         self.refused("searched: ", "trace", "77", code=NO_DATA)
         self.refused("tried as a trace and as a span: ", "trace", "77", code=NO_DATA)
         self.refused("searched: ", "trace", "77", "--trace", code=NO_DATA)
@@ -498,7 +498,7 @@ class CliQuestions(unittest.TestCase):
                 self.refused(part, "trace", *arguments)
         self.refused("flame does not take --pad: it is for trace", "flame", "--pad", "1s")
 
-    def test_spans_top_has_a_row_for_each_of_what_it_is_asked_by(self):
+    def test_spans_top_has_a_row_for_each_value_of_its_key(self):
         self.assertEqual(
             self.ask("spans", "top", SPANS).splitlines(),
             [
@@ -552,7 +552,7 @@ class CliQuestions(unittest.TestCase):
         self.assertEqual(self.run_hearth("rules", "get", made["id"]).code, NO_DATA)
         self.refused("there is no such rules command: what", "rules", "what")
 
-    def test_what_is_done_with_a_gauge_is_said_and_can_be_asked_for(self):
+    def test_the_aggregation_of_a_gauge_is_shown_and_can_be_chosen(self):
         for value in (100, 300):
             scrape = Profile([("inuse_space", "bytes")], ("space", "bytes"), 524_288, (self.t + value) * 1_000_000)
             scrape.add(["keep"], [value])

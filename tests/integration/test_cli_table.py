@@ -114,7 +114,7 @@ CASES = [
 
 
 class Table(unittest.TestCase):
-    def test_mistakes_are_named_with_what_was_meant(self):
+    def test_mistakes_are_named_with_the_likely_intention(self):
         for line, code, pattern in CASES:
             with self.subTest(line):
                 got, out, err = hearth(*line.split(" "))
@@ -162,7 +162,7 @@ class Table(unittest.TestCase):
                     if words not in ("record", "ready"):  # would record, would wait
                         self.assertNotRegex(hearth(*parts[:min(ends, default=len(parts))])[2], refusals)
 
-    def test_the_manual_says_since_which_version(self):
+    def test_the_manual_has_the_version_of_each_option(self):
         rows = dict(re.findall(rf"^SINCE\({STRING}, {STRING}\)$", table("since.def"), re.M))
         self.assertRegex(rows[""], r"^\d+\.\d+\.\d+$")
         self.assertLessEqual(set(rows) - {""}, set(COMMANDS) | {flag for _, _, flag in FLAGS})

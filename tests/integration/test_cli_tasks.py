@@ -32,7 +32,7 @@ class CliTasks(unittest.TestCase):
         rover.report(*[Process(service, "i", name, labels=["x", name], pid=n + 1) for n, name in enumerate(names)])
         return rover
 
-    def test_prepare_says_what_there_is(self):
+    def test_prepare_counts_the_processes_of_a_task(self):
         self.rover("prepared", "p", "q")
         self.assertEqual(self.run_hearth("prepare", "prepared"), "2 processes would be profiled\nlabels: p,q,x\n")
         self.assertEqual(
@@ -106,7 +106,7 @@ class CliTasks(unittest.TestCase):
         self.assertEqual(made["offcpu"]["state"], "TASK_STATE_NOT_STARTED")
         self.assertEqual(len(self.run_hearth("list", "kinds", "--limit", "3").splitlines()), 1 + 3)
 
-    def test_what_is_wrong_is_said(self):
+    def test_wrong_arguments_are_named(self):
         for part, *arguments in (
             ("oncpu, offcpu", "create", "cpu"),
             ("greater than or equals 60s", "create", "oncpu", "--service", "s", "--duration", "59s"),

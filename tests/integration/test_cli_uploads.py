@@ -53,7 +53,7 @@ class CliUploads(unittest.TestCase):
         done = self.run_cli(OK, "create", path, "--label", "service_name=equal", "--time", "now", "--wait")
         self.assertIn("\n  1 added to equal ones; dropped or cut: zero_samples=1\n", done.out)
 
-    def test_one_line_that_was_not_understood_is_told_in_the_singular(self):
+    def test_one_skipped_line_is_reported_in_the_singular(self):
         heap = b"heap profile: 1: 2 [1: 2] @ heap_v2/524288\n 1: 2 [1: 2] @ 0x1\n\nMAPPED_LIBRARIES:\nfoo\n"
         for data, said in ((heap, "1 line of its mappings was"), (heap + b"bar\n", "2 lines of its mappings were")):
             path = self.file("heap", data)
@@ -84,7 +84,7 @@ class CliUploads(unittest.TestCase):
         done = self.run_cli(FAILED, "create", self.file("bad.jfr", RECORDING[:3000]), "--wait")
         self.assertRegex(done.out, "failed .*bad.jfr\n  the JFR chunk at byte 0 declares")
 
-    def test_a_file_that_is_too_old_fails_with_what_to_do(self):
+    def test_a_file_that_is_too_old_fails_with_a_way_out(self):
         path = self.file("old.jfr", moved_jfr(RECORDING, now_ms() - 30 * 86_400_000))
         failed = self.run_cli(FAILED, "create", path, "--wait").out
         self.assertIn("outside of ingestion window", failed)

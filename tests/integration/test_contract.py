@@ -135,7 +135,7 @@ class Contract(unittest.TestCase):
                     self.server.grpc_bytes(name, b"\xff")
                 self.assertEqual(caught.exception.code, "invalid_argument")
 
-    def test_answers_are_gzipped_for_those_who_accept_it(self):
+    def test_answers_are_gzipped_for_clients_that_accept_it(self):
         name = "querier.v1.QuerierService/SelectMergeStacktraces"
         request = schema.to_json(METHODS[name].request, at(contract.of("shop"), self.t))
         plain = self.server.http("POST", "/" + name, json.dumps(request), JSON)

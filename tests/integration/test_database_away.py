@@ -131,7 +131,7 @@ class DatabaseAway(unittest.TestCase):
         self.assertEqual((status, found["retry-after"]), (503, "1"), body)
         self.assertIn("deadline", json.loads(body)["message"])
 
-    def test_an_export_by_otlp_comes_again_and_is_stored_once(self):
+    def test_a_repeated_export_by_otlp_is_stored_once(self):
         e = otlp_profiles.Exporter()
         samples = [e.sample(e.stack("work"), [1, 2], [1, 2])]
         profile = e.cpu(now_ms() * 1_000_000, samples, profileId="00112233445566778899aabbccddeeff")
@@ -150,7 +150,7 @@ class DatabaseAway(unittest.TestCase):
         eventually(lambda: self.queued_rows() == 0)
         self.assertEqual(self.n_rows(), 2)
 
-    def test_what_a_client_that_has_gone_left_in_the_queue_is_not_stored(self):
+    def test_queued_profiles_of_a_disconnected_client_are_not_stored(self):
         in_doubt = self.hold_one(self.begin_push)
         gone = [self.begin_push() for _ in range(5)]
         eventually(lambda: self.queued_rows() == 6)
@@ -162,7 +162,7 @@ class DatabaseAway(unittest.TestCase):
         eventually(lambda: self.queued_rows() == 0)
         self.assertEqual(self.n_rows(), 2)
 
-    def test_a_repeat_with_the_same_id_is_not_a_second_row(self):
+    def test_a_repeat_with_the_same_id_adds_no_row(self):
         self.hold()
         error, _ = self.refused(id="sample-1")
         self.assertIn("may still be stored", error.message)
@@ -170,7 +170,7 @@ class DatabaseAway(unittest.TestCase):
         self.server.connect_proto(PUSH, request(self.service, "sample-1"))
         self.assertEqual(self.n_rows(), 2)
 
-    def test_a_server_that_stops_says_what_became_of_its_pushes(self):
+    def test_a_stopping_server_reports_the_fate_of_its_pushes(self):
         server = Server("--shutdown-timeout", "2s", "--request-timeout", "60s")
         self.server, kept = server, self.server
         try:

@@ -288,7 +288,7 @@ class Datadog(unittest.TestCase):
 
     # ---- the other routes of the agent ----
 
-    def test_the_agent_says_that_it_takes_profiles(self):
+    def test_the_agent_endpoint_announces_that_it_takes_profiles(self):
         status, headers, body = self.server.http("GET", "/info")
         self.assertEqual((status, headers["content-type"]), (200, "application/json"))
         self.assertIn(INPUT, json.loads(body)["endpoints"])
@@ -313,7 +313,7 @@ class Datadog(unittest.TestCase):
 
 
 class Oracle(unittest.TestCase):
-    def test_the_profile_of_this_test_is_what_it_says(self):
+    def test_the_profile_of_this_test_has_its_stated_contents(self):
         decoded = Decoded(cpu_profile((30, 40)))
         self.assertEqual(decoded.sample_types, [("cpu-time", "nanoseconds"), ("wall-time", "nanoseconds")])
         self.assertEqual([values for _, values, _ in decoded.samples], [[30, 60], [40, 80]])

@@ -71,7 +71,7 @@ class Degraded(unittest.TestCase):
         self.assertEqual(self.ready(server), (200, "ready", {"ready": True, "degraded": False, "reasons": []}))
         self.assertNotIn("clock", server.log())
 
-    def test_a_full_disk_is_told_with_a_time_to_come_again(self):
+    def test_a_full_disk_is_reported_with_a_time_to_retry(self):
         server = self.start("--max-disk-bytes", "1m")
         status, text, body = eventually(lambda: (found := self.ready(server))[2]["degraded"] and found)
         self.assertEqual(status, 200)

@@ -27,7 +27,7 @@ class Demangle(unittest.TestCase):
         finally:
             server.stop()
 
-    def test_names_are_readable_without_parameters_unless_the_option_says_otherwise(self):
+    def test_names_are_readable_without_parameters_unless_the_option_keeps_them(self):
         self.assertEqual(self.names(), READABLE["simple"])
         for how, names in READABLE.items():
             with self.subTest(how=how):

@@ -203,7 +203,7 @@ class Blocks(unittest.TestCase):
         self.assertEqual(unknown, [], "run them, or say in OTHERS why they are not run:\n" + "\n".join(unknown))
         self.assertEqual(OTHERS.keys() - others.keys() - WRAPPED.keys(), set(), "no block calls these any more")
 
-    def test_what_a_program_does_not_understand_is_found(self):
+    def test_syntax_that_no_program_understands_is_found(self):
         for code in ("hearth query tops", "hearthd --spol-dir x", "hearthd migrate --dryrun", "openssl req -nope",
                      "pg_dump --nope", "psql -h DIR/run -U hearth postgres -c '\\dt hearth_data.*' --nope",
                      "curl http://127.0.0.1:4040/nowhere", "pg_basebackup --nope", "perf record --nope",

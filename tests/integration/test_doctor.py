@@ -86,7 +86,7 @@ class Embedded(unittest.TestCase):
         for name in ("fsync", "shared_buffers", "jit", "wal_compression", "rights: create tables", "partitions", "pooler"):
             self.assertEqual(checks[name]["verdict"], "VERDICT_OK", checks[name])
 
-    def test_the_doctor_finds_what_harms(self):
+    def test_the_doctor_finds_harmful_settings(self):
         self.server.sql("ALTER ROLE hearth SET default_transaction_isolation = 'serializable'")
         self.server.sql("ALTER ROLE hearth SET jit = on")
         try:

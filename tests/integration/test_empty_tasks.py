@@ -69,7 +69,7 @@ class EmptyTasks(unittest.TestCase):
 
     # ---- nobody was told ----
 
-    def test_01_no_agent_ever_asked(self):
+    def test_01_no_agent_has_ever_polled(self):
         for at in self.each_way():
             task_id, trace = create(at), create(at, kind="TRACE")
             self.expect(task_id, "WAITING_FOR_AGENT", "no agent of processes (eBPF) has ever asked for tasks")
@@ -142,7 +142,7 @@ class EmptyTasks(unittest.TestCase):
             self.assertEqual(rover.query_tasks(), [])
             self.expect(task_id, "NOT_STARTED", "it starts at ")
 
-    def test_06_it_was_cancelled_before_anybody_was_told(self):
+    def test_06_it_was_cancelled_before_any_agent_got_it(self):
         for at in self.each_way():
             rover = self.rover(Process("shop", "i", "p"))
             task_id = create(at)
@@ -152,7 +152,7 @@ class EmptyTasks(unittest.TestCase):
             tasks.age(at, OVER)
             self.expect(task_id, "CANCELLED", "before anybody was told")
 
-    def test_07_the_agent_came_after_the_end(self):
+    def test_07_the_agent_polled_after_the_end(self):
         for at in self.each_way():
             task_id, trace = create(at), create(at, kind="TRACE")
             tasks.age(at, OVER)
@@ -163,7 +163,7 @@ class EmptyTasks(unittest.TestCase):
 
     # ---- told, and nothing came ----
 
-    def test_08_the_agent_was_told_and_is_silent(self):
+    def test_08_the_agent_got_the_task_and_is_silent(self):
         for at in self.each_way():
             rover = self.rover(Process("shop", "i", "p"))
             task_id = create(at)

@@ -45,7 +45,7 @@ class Failover(FailoverLoad):
             pauses.append(time.monotonic() - killed)
         self.assertEqual(self.finish("synchronous", set(), pauses), set())
 
-    def test_with_asynchronous_replication_only_what_the_standby_lacked_is_lost(self):
+    def test_asynchronous_replication_loses_only_commits_that_the_standby_lacked(self):
         at_risk, pauses = set(), []
         for _ in range(KILLS):
             self.wait_for_state("async")

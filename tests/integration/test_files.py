@@ -166,7 +166,7 @@ class Files(unittest.TestCase):
                 self.assertEqual(self.server.http("POST", otlp_profiles.PATH, body, {"Content-Type": kind})[0], 200)
 
     @needs_go
-    def test_go_tool_pprof_reads_the_same_from_legacy_files(self):
+    def test_go_tool_pprof_reads_equal_profiles_from_legacy_files(self):
         for name, (_, types, _) in FILES.items():
             if FILES[name][0] != "legacy pprof":
                 continue

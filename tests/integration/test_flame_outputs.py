@@ -65,7 +65,7 @@ class FlameOutputs(unittest.TestCase):
                 self.assertIn(data["title"], (SELECTOR, "shop.pb"))
                 self.assertNotIn("<", PLACE.search(page).group(1))
 
-    def test_html_says_what_was_left_out(self):
+    def test_html_names_the_parts_that_were_left_out(self):
         for command in self.sources():
             data = embedded(self.hearth(*command, "--max-nodes", "5", "-o", "html").out)
             self.assertIn("other", data["names"])
@@ -151,7 +151,7 @@ class FlameOutputs(unittest.TestCase):
             boxes = [float(rect.get("width")) for rect in picture.iter("{http://www.w3.org/2000/svg}rect")]
             self.assertEqual(max(boxes), 1200)
 
-    def test_svg_marks_what_is_new_and_gone(self):
+    def test_svg_marks_new_and_missing_frames(self):
         titles = [
             title.text
             for title in ElementTree.fromstring(

@@ -144,7 +144,7 @@ class FrontAbuse(unittest.TestCase):
 
     # ---- first bytes ----
 
-    def test_half_open_and_half_said_connections_are_closed(self):
+    def test_half_open_connections_and_those_with_half_a_request_are_closed(self):
         before = self.connections_metric("idle")
         socks = [self.dial() for _ in range(40)]
         for sock in socks[20:]:
@@ -238,7 +238,7 @@ class FrontAbuse(unittest.TestCase):
             fields = stat.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def test_connections_that_come_and_go_leave_nothing_behind(self):
+    def test_short_connections_leave_nothing_behind(self):
         self.fresh_check()
         time.sleep(0.5)
         before = self.descriptors()
@@ -263,7 +263,7 @@ class FrontAbuse(unittest.TestCase):
             crc = zlib.crc32(bytes(piece), crc)
         return gzip.compress(b"")[:10] + body + struct.pack("<II", crc, size)
 
-    def test_the_bombs_are_what_they_say(self):
+    def test_the_bombs_have_their_stated_sizes(self):
         self.assertEqual(gzip.decompress(self.bomb(128 * MB)), bytes(128 * MB))
         self.assertEqual(zlib.decompress(self.bomb(128 * MB, "deflate")), bytes(128 * MB))
 
@@ -319,7 +319,7 @@ class FrontAbuse(unittest.TestCase):
         self.assertTrue(answer.startswith(b"HTTP/1.1 413"), answer[:200])
         self.assertIn(b"resource_exhausted", answer)
 
-    def test_who_sends_all_of_an_oversize_body_still_gets_the_answer(self):
+    def test_a_client_that_sends_all_of_an_oversize_body_still_gets_the_answer(self):
         body = bytes(MAX_REQUEST + MB)
         for _ in range(30):
             with self.dial() as sock:

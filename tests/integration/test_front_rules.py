@@ -69,7 +69,7 @@ class FrontRules(unittest.TestCase):
             self.assertEqual((status, body), (404, b"404 page not found\n"), path)
             self.assertTrue(headers["content-type"].startswith("text/plain"))
 
-    def test_json_and_proto_say_the_same(self):
+    def test_json_and_protobuf_give_equal_answers(self):
         status, headers, as_json = self.post(NAMES, json.dumps(RANGE))
         self.assertEqual((status, headers["content-type"]), (200, "application/json"))
         status, headers, as_proto = self.server.http("POST", NAMES, RANGE_PROTO, PROTO)
@@ -220,7 +220,7 @@ class FrontRules(unittest.TestCase):
             self.assertEqual(response.status, expected, target)
         connection.close()
 
-    def test_the_configuration_is_told_without_secrets(self):
+    def test_the_configuration_is_shown_without_secrets(self):
         one = server.Server("--max-streams", "77", database_url="postgresql://u:geheim@127.0.0.1:1/x", wait=False)
         try:
             everything, diff, default = (
@@ -261,7 +261,7 @@ class FrontRules(unittest.TestCase):
         call.cancel()
         self.assert_error(self.post("/grpc.health.v1.Health/Watch"), 501, "unimplemented", "gRPC")
 
-    def test_many_watches_come_and_go(self):
+    def test_many_watches_begin_and_end(self):
         watch = self.server.channel.unary_stream("/grpc.health.v1.Health/Watch")
         calls = [watch(b"") for _ in range(100)]
         for call in calls:
@@ -307,7 +307,7 @@ class BackPressure(unittest.TestCase):
 
 
 class Stopping(unittest.TestCase):
-    def test_a_stop_under_load_answers_what_it_took(self):
+    def test_a_stop_under_load_answers_all_accepted_calls(self):
         one = server.Server()
         results, stop = [], threading.Event()
 

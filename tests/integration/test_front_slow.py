@@ -106,7 +106,7 @@ class FrontSlow(unittest.TestCase):
         with grpc.insecure_channel("127.0.0.1:%d" % self.server.port, options=options) as channel:
             return wire.decode(channel.unary_unary(CHECK)(b"", timeout=50))
 
-    def test_whatever_comes_by_the_byte_is_cut(self):
+    def test_requests_that_arrive_byte_by_byte_are_cut(self):
         before = self.connections("slow")
         slow = SlowClients(self.server.port, list(SLOW.values()), again=False)
         try:
@@ -146,7 +146,7 @@ class FrontSlow(unittest.TestCase):
             self.assertNotEqual(more, b"")
             answer += more
 
-    def test_who_waits_is_not_cut(self):
+    def test_a_waiting_client_is_not_cut(self):
         before = self.connections("slow"), self.connections("displaced")
         idle = socket.create_connection(("127.0.0.1", self.server.port), timeout=50)
         self.ask(idle)

@@ -167,7 +167,7 @@ class Smuggling(unittest.TestCase):
         self.assertLessEqual(answer.count(b"HTTP/1.1 "), 2 if b"wrong value" in answer or b"too large" in answer else 1)
         self.assertIn(b"connection: close", answer.lower(), name)
 
-    def test_what_is_in_doubt_is_refused_and_hides_no_request(self):
+    def test_doubtful_requests_are_refused_and_hide_no_other_request(self):
         for name, (request, status) in REFUSED.items():
             with self.subTest(name):
                 self.check_refused(name, self.exchange([request + HIDDEN]), status)

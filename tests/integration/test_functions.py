@@ -175,7 +175,7 @@ class Functions(unittest.TestCase):
 
     # ---- tables ----
 
-    def test_tables_of_every_kind_are_what_the_samples_say(self):
+    def test_tables_of_every_kind_have_the_sums_of_the_samples(self):
         for kind in KINDS:
             with self.subTest(kind):
                 self.assertEqual(self.table(kind), (self.oracle.table(kind), self.oracle.total()))
@@ -204,7 +204,7 @@ class Functions(unittest.TestCase):
             answer = self.server.connect(QUERY + "Lines", {"selection": selection, "function": function})
             self.assertEqual([number(line, "startLine") for line in answer["lines"]], [start])
 
-    def test_the_answer_says_unit_and_aggregation(self):
+    def test_the_answer_has_unit_and_aggregation(self):
         answer = self.top()
         self.assertEqual((answer["unit"], answer["aggregation"]), ("nanoseconds", "AGGREGATION_SUM"))
 
@@ -237,7 +237,7 @@ class Functions(unittest.TestCase):
         self.assertEqual((answer.get("rows", []), number(answer, "total")), ([], 0))
         self.assertEqual(self.table("THREAD", self.selection('{service_name="none"}')), ({}, 0))
 
-    def test_what_cannot_be_asked_is_refused_with_its_name(self):
+    def test_impossible_queries_are_refused_by_name(self):
         for more, pattern in (
             ({"search": "a("}, "^search: bad regular expression: missing \\)"), ({"limit": -1}, "^limit -1 is negative"),
             ({"offset": -7}, "^offset -7 is negative"), ({"kind": 99}, "^kind 99 is not known"),
@@ -283,7 +283,7 @@ class Functions(unittest.TestCase):
     def sandwich(self, function, **more):
         return self.server.connect(QUERY + "Sandwich", {"selection": self.selection(), "function": function, **more})
 
-    def test_a_sandwich_is_what_stands_above_and_below_each_sample(self):
+    def test_a_sandwich_shows_the_frames_above_and_below_each_sample(self):
         for function in ("main.main", "memcpy", "runtime.mallocgc"):
             flat, total, callers, callees = 0, 0, collections.Counter(), collections.Counter()
             callers_self, callees_self = collections.Counter(), collections.Counter()
@@ -318,14 +318,14 @@ class Functions(unittest.TestCase):
             self.assertEqual(sum(number(n, "self") for n in cut[side]), number(cut, "total"))
             self.assertLess(len(cut[side]), len(whole[side]))
 
-    def test_a_cut_sandwich_says_so(self):
+    def test_a_cut_sandwich_is_reported(self):
         message = wire.encode([(1, [(1, CPU), (2, '{service_name="shop"}'), (3, START), (4, END)]), (2, "main.main"), (3, 4)])
         _, metadata = self.server.grpc_bytes(QUERY + "Sandwich", message)
         self.assertRegex(
             metadata["hearth-note"], r"^[0-9]+ callers and callees are folded into .other. \(max_nodes 4 of each side\): ask for more"
         )
 
-    def test_what_is_nowhere_is_not_found(self):
+    def test_an_unknown_function_is_not_found(self):
         message = {"selection": self.selection(), "function": "no such"}
         for method in ("Sandwich", "Lines"):
             self.assert_refused("not_found", 'contains the function "no such"', method, message)
@@ -333,7 +333,7 @@ class Functions(unittest.TestCase):
 
     # ---- lines ----
 
-    def test_lines_say_where_a_function_spends_its_time(self):
+    def test_lines_show_where_a_function_spends_its_time(self):
         flat, cum, total = collections.Counter(), collections.Counter(), 0
         for frames, value, _ in self.oracle.samples:
             keys = [(f.file, f.mapping, f.line) if f.name == "main.main" else None for f in frames]

@@ -273,7 +273,7 @@ class Gauges(unittest.TestCase):
         found = re.search(r'hearth_query_legs_total\{source="%s"\} (\d+)' % source, text)
         return int(found.group(1)) if found else 0
 
-    def test_5_what_is_not_a_question_is_refused(self):
+    def test_5_malformed_questions_are_refused(self):
         ask = {"selection": self.selection(INUSE, "{}", self.begin, self.end), "functions": ["main"], "step": 60}
         for change, part in (
             ({"functions": []}, "functions"), ({"step": 0}, "step must be"), ({"limit": -1}, "limit"),
@@ -300,7 +300,7 @@ class Gauges(unittest.TestCase):
         connection.close()
         return found
 
-    def test_6_every_cut_says_so(self):
+    def test_6_every_cut_is_reported(self):
         ask = [(1, ALLOCATED), (2, "{}"), (3, self.begin), (4, self.end)]
         self.assertEqual(self.notes(QUERIER + "SelectMergeStacktraces", ask), [])
         n_all = self.server.flamegraph(ALLOCATED, "{}", self.begin, self.end).count()

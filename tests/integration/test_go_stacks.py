@@ -170,7 +170,7 @@ class GoStacks(unittest.TestCase):
         self.assertEqual(status, 200, body)
         return headers, body.decode()
 
-    def test_pyroscopes_flame_graphs_are_repaired_and_say_so(self):
+    def test_flame_graphs_of_pyroscopes_api_are_repaired_with_a_note(self):
         selector = self.small()
         self.assertEqual(self.roots(self.flame(selector)), ["runtime.goexit"])
         self.assertEqual(self.flame(selector)[65], [("app.G[...]", 2)])
@@ -232,7 +232,7 @@ class GoStacks(unittest.TestCase):
                 "selection": selection, "format": "PROFILE_FORMAT_PPROF", "goStacks": "GO_STACKS_REPAIRED"})
         self.assertEqual(refused.exception.code, "invalid_argument")
 
-    def test_hearths_answers_are_as_stored_unless_asked(self):
+    def test_answers_of_hearths_own_api_are_as_stored_unless_repair_is_requested(self):
         selection = {"profileType": CPU, "labelSelector": self.small(), "start": START, "end": END}
         for value, roots in ((None, 2), ("GO_STACKS_STORED", 2), ("GO_STACKS_REPAIRED", 1)):
             more = {"goStacks": value} if value else {}

@@ -158,7 +158,7 @@ class Clients(unittest.TestCase):
         self.assertEqual(json.loads(again["flamebearerProfile"])["flamebearer"]["numTicks"], 110)
         self.assertEqual(self.page(service + "List", {})["profiles"][0]["id"], made["id"])
 
-    def test_what_is_not_configured_is_said_with_501(self):
+    def test_unconfigured_services_answer_501(self):
         self.assertEqual(self.page("vcs.v1.VCSService/GithubApp", {}, status=501)["code"], "unimplemented")
 
     def test_feature_flags_and_unknown_formats_let_it_fall_back(self):

@@ -85,7 +85,7 @@ class GrpcHttp1(unittest.TestCase):
         self.assertIn(part, trailers["grpc-message"])
         return trailers
 
-    def test_the_message_comes_in_chunks_and_the_status_behind_them(self):
+    def test_the_message_arrives_in_chunks_followed_by_the_status(self):
         expected, _ = self.server.connect_proto(NAMES[1:], RANGE)
         for how in ({}, {"in_chunks": 3}, {"kind": "application/grpc+proto"}, {"grpc_timeout": "10S"}):
             messages, trailers, _ = self.ask(NAMES, frame(RANGE), **how)

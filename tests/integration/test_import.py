@@ -163,7 +163,7 @@ class Import(unittest.TestCase):
         self.assertEqual((rows[HEAP]["copied"], rows[HEAP]["differing"], rows[HEAP]["total"]), (0, 1, 0))
         self.assertIn("max-profile-bytes", done.err)
 
-    def test_mistakes_name_what_is_wrong(self):
+    def test_mistakes_are_named_in_the_error(self):
         for more, said in [
             (["--step", "1ms"], "between 1s and 1d"), (["--step", "2d"], "between 1s and 1d"),
             (["--to", str(self.start)], "no whole step"), (["--source-token-file", "/missing"], "/missing"),

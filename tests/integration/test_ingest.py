@@ -285,7 +285,7 @@ class Ingest(unittest.TestCase):
 
     # ---- text ----
 
-    def test_the_end_of_the_name_says_the_type_of_a_text(self):
+    def test_the_end_of_the_name_sets_the_type_of_a_text(self):
         for suffix, profile_type, value in SUFFIXES:
             with self.subTest(suffix):
                 service = "%s-%s" % (self.service, suffix)
@@ -360,7 +360,7 @@ class Ingest(unittest.TestCase):
             self.assertEqual(self.graph(service=self.service + kind).functions(), doubled)
             self.refused(422, "unknown", "tree of stacks", data[:-2], format=kind)
 
-    def test_what_is_dropped_and_cut_is_said(self):
+    def test_dropped_and_cut_parts_are_reported(self):
         text = b"a;b 1\n" + b";".join(b"f%d" % i for i in range(1500)) + b" 2\na 0\n"
         self.assertEqual(
             self.upload(text, name=self.service + "{__secret__=1,empty=}"),
@@ -422,7 +422,7 @@ class Ingest(unittest.TestCase):
         self.upload(b"a 1\n", **{"from": time.strftime("%Y%m%d", time.gmtime(midnight // 1000))})
         self.assertEqual(self.total(start=midnight, end=midnight), 10_000_000)
 
-    def test_the_duration_of_a_text_is_what_its_range_says(self):
+    def test_the_duration_of_a_text_is_that_of_its_range(self):
         self.upload(b"a 1\n", until=T // 1000 + 15)
         found = self.server.sql(
             "SELECT duration_ns FROM %s JOIN hearth_data.service USING (service_id) WHERE name = '%s'"

@@ -106,7 +106,7 @@ class IngestErrors(unittest.TestCase):
         self.refuse()
         self.assertEqual([e["client"] for e in self.wait_for(1)], ["java"])
 
-    def test_the_command_and_the_view_show_the_same(self):
+    def test_the_command_and_the_view_show_equal_rows(self):
         self.refuse()
         self.wait_for(1)
         url = "http://127.0.0.1:%d" % self.server.port

@@ -229,7 +229,7 @@ class Jfr(unittest.TestCase):
             self.assertEqual(graph.total, OURS[profile_type])
 
     @unittest.skipUnless((SHARED / "MANIFEST.tsv").is_file(), "the shared data is not there (%s)" % SHARED)
-    def test_the_client_says_what_async_profiler_sampled(self):
+    def test_a_recording_uploaded_by_the_client_has_the_event_of_async_profiler(self):
         environment = {"HEARTH_URL": "http://127.0.0.1:%d" % self.server.port}
         path = str(SHARED / "jfr/asprof-spancontext-new.jfr.gz")
         done = hearth("upload", path, "--label", "service_name=" + self.service, "--time", "now", env=environment)

@@ -158,7 +158,7 @@ class Hangup(unittest.TestCase):
         self.assertIn("stopping signal=SIGTERM", there.log())
         self.assertNotIn("reloaded", there.log())
 
-    def test_a_service_reads_its_configuration_again_and_says_what_needs_a_restart(self):
+    def test_a_reload_applies_options_and_names_those_that_need_a_restart(self):
         directory = temporary_directory()
         path = pathlib.Path(directory, "hearth.conf")
         path.write_text("log-level = info\nmax-samples = 1000\n")

@@ -162,7 +162,7 @@ class UnderLoad(unittest.TestCase):
             self.assertTrue(call.done())
         self.total()
 
-    def test_an_http_client_that_goes_away_leaves_no_query_behind(self):
+    def test_an_http_client_that_disconnects_leaves_no_query_behind(self):
         with self.locked_profiles():
             connection = http.client.HTTPConnection("127.0.0.1", self.server.port)
             connection.request(

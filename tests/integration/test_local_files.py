@@ -38,7 +38,7 @@ class LocalFiles(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stderr)
         return done
 
-    def test_two_files_are_compared_and_nothing_is_said_of_noise(self):
+    def test_two_files_are_compared_without_a_note_on_noise(self):
         lines = self.run_hearth("diff", self.base, self.now).stdout.splitlines()
         rows = {line.split()[-1]: line.split()[:3] for line in lines[2:-2]}
         self.assertEqual(rows, {

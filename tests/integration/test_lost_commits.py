@@ -182,7 +182,7 @@ class LostCommits(unittest.TestCase):
         for server in self.servers:
             server.stop()
 
-    def test_a_crash_of_the_database_loses_nothing_and_ends_nobody(self):
+    def test_a_crash_of_the_database_loses_nothing_and_ends_no_stream(self):
         self.serve(self.cluster.url())
         self.lose()
         for _ in range(3):

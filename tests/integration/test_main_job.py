@@ -143,7 +143,7 @@ class MainJob(unittest.TestCase):
 
     # ---- the same profile, whichever way it came ----
 
-    def test_every_way_of_pushing_stores_the_same_profile(self):
+    def test_every_way_of_pushing_stores_an_equal_profile(self):
         for via in ("grpc", "connect-proto", "connect-json", "gzip-body"):
             with self.subTest(via):
                 self.assertEqual(self.flame('{via="%s"}' % via).root.plain(), SHOP_TREE)
@@ -264,7 +264,7 @@ class MainJob(unittest.TestCase):
         inuse = self.flame('{pod="a"}', "memory:inuse_space:bytes:space:bytes")
         self.assertEqual(inuse.functions(), {"main": (0, 100), "alloc": (100, 100)})
 
-    def test_the_tree_format_says_the_same(self):
+    def test_the_tree_format_holds_the_values_of_the_flame_graph(self):
         tree = self.server.tree(CPU, '{via="grpc"}', START, END)
         self.assertEqual((tree.name, tree.self_value), ("", 0))
 
@@ -275,7 +275,7 @@ class MainJob(unittest.TestCase):
         main = tree.children[0]
         self.assertEqual([c.name for c in main.children], ["handle", "gc", "fib"], "siblings come in descending order")
 
-    def test_the_pprof_format_says_the_same_as_select_merge_profile(self):
+    def test_the_pprof_format_equals_select_merge_profile(self):
         answer = self.server.stacktraces(CPU, '{via="grpc"}', START, END, format=PPROF)
         self.assertNotIn(1, answer)
         profile = Decoded(wire.decode(answer[5][-1])[1][-1])

@@ -202,7 +202,7 @@ class ModelContextProtocol(unittest.TestCase):
         other.close()
         self.assertEqual((is_error, json.loads(text)["self"]), (False, 30_000_000))
 
-    def test_slices_are_small_and_say_so(self):
+    def test_slices_are_small_and_report_their_cut(self):
         slices = self.ask("flame_slice", selector="wide")
         (main,) = slices["children"]
         self.assertEqual([c["name"] for c in main["children"]], ["f%02d" % i for i in range(39, 31, -1)])

@@ -127,7 +127,7 @@ class Memory(unittest.TestCase):
         self.assertEqual(len(server.grpc_bytes(MERGE, merge("large"))[0]), expected)
         eventually(lambda: self.gauge(server, "hearth_query_memory_bytes") == 0, what="all memory is given back")
 
-    def test_bodies_that_wait_count_together_and_go_when_their_clients_go(self):
+    def test_waiting_bodies_share_a_limit_and_are_freed_when_their_clients_disconnect(self):
         server = self.start("--push-memory-bytes", "5m")
         data = b"x" * 2_000_000  # nobody gets to look at it
         server.push(profile(10), labels("s"))

@@ -50,7 +50,7 @@ class Migrate(unittest.TestCase):
             self.assertEqual((code, out), (1, ""))
             self.assertIn('migration "9999_later.sql", which this hearthd does not know', err)
 
-    def test_scale_out_says_what_it_lacks_and_changes_nothing(self):
+    def test_scale_out_names_its_missing_conditions_and_changes_nothing(self):
         for option in ((), ("--dry-run",)):
             code, out, err = hearthd("scale-out", *option, "--database-url", self.url)
             self.assertEqual((code, out), (1, ""))
@@ -87,7 +87,7 @@ class Migrate(unittest.TestCase):
         self.assertGreater(max(waits), 0.2)
         self.assertLess(max(waits), 2)
 
-    def test_without_a_database_it_says_who_migrates(self):
+    def test_without_a_database_it_names_the_command_that_migrates(self):
         code, _, err = hearthd("migrate")
         self.assertEqual(code, 2)
         self.assertIn("migrate needs --database-url", err)
@@ -97,7 +97,7 @@ class CheckConfig(unittest.TestCase):
     def test_valid_options_are_valid(self):
         self.assertEqual(hearthd("check-config"), (0, "the configuration is valid\n", ""))
 
-    def test_what_the_start_would_refuse_is_refused(self):
+    def test_options_that_the_start_would_refuse_are_refused(self):
         for options, message in (
             (("--max-samples", "many"), "max-samples"),
             (("--listen", "4040"), "not HOST:PORT"),

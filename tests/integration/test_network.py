@@ -93,7 +93,7 @@ class NetworkTasks(unittest.TestCase):
         )["process"]
         self.assertEqual((virtual["name"], virtual["detectType"], virtual.get("agentId", "")), ("UNKNOWN_REMOTE", "DETECT_TYPE_VIRTUAL", ""))
 
-    def test_components_ends_and_names_are_told_apart(self):
+    def test_components_ends_and_names_are_distinguished(self):
         network, process = self.start("ends")
         other = Process("shop", "i-1", "other", pid=2)
         network.agent.report(other)
@@ -168,7 +168,7 @@ class NetworkTasks(unittest.TestCase):
         self.refused("there is no network metric", lambda: self.points("metrics", metrics=["x"]))
         self.refused("call_id", lambda: self.points("metrics", callId="x-y"))
 
-    def test_the_same_flush_counts_once(self):
+    def test_a_repeated_flush_counts_once(self):
         network, process = self.start("twice")
         for at in (self.a, self.b):
             network.agent.server = at

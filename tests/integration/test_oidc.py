@@ -455,7 +455,7 @@ class Logins(unittest.TestCase):
             self.issuer.id_token_claims = claims
             self.refused(self.log_in())
 
-    def test_nobody_without_a_role_gets_a_session(self):
+    def test_a_user_without_a_role_gets_no_session(self):
         self.issuer.id_token_claims = {"sub": "mallory", "groups": []}
         self.refused(self.log_in(), "oidc:mallory has no role")
         events = lambda: [
@@ -486,7 +486,7 @@ class Logins(unittest.TestCase):
         form = [body for _, path, _, body in self.issuer.requests if path.endswith("/token")][-1]
         self.assertIn(b"client_secret=", form)
 
-    def test_no_secret_is_told(self):
+    def test_no_secret_is_shown(self):
         self.log_in()
         self.assertNotIn(Issuer.SECRET, self.server.log())
         config = self.server.http("GET", "/api/v1/status/config", headers=bearer(self.hearth.root))[2].decode()

@@ -203,7 +203,7 @@ the configuration is valid
             with grpc.insecure_channel(address) as channel:
                 channel.unary_unary("/" + QUERIER + "ProfileTypes")(b"", timeout=10)
 
-    def test_a_port_in_use_is_said_and_ends_the_start(self):
+    def test_a_port_in_use_is_reported_and_ends_the_start(self):
         server = Server()
         self.addCleanup(server.stop)
         code, _, err = hearthd("--data-dir", os.path.join(self.directory, "d"), "--listen", "127.0.0.1:%d" % server.port)

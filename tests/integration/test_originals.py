@@ -100,7 +100,7 @@ class Originals(unittest.TestCase):
         self.assertEqual(metrics[("hearth_originals_stored_total", ())], n_files)
         self.assertEqual(metrics[("hearth_original_bytes_total", ())], n_bytes)
 
-    def test_what_a_client_says_of_its_process_is_listed_with_the_originals(self):
+    def test_a_clients_metadata_of_its_process_is_listed_with_the_originals(self):
         tags = "service:s,runtime-id:529f:344a,process_id:7,env:test,profiler_version:1.2,runtime_os:"
         expected = [("runtime-id", "529f:344a"), ("process_id", "7"), ("profiler_version", "1.2")]
         as_event = [("event", "event.json", event("s", tags_profiler=tags))]

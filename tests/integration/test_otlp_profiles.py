@@ -70,7 +70,7 @@ class Profiles(unittest.TestCase):
 
     # ---- what is stored ----
 
-    def test_every_transport_and_encoding_stores_the_same(self):
+    def test_every_transport_and_encoding_stores_equal_profiles(self):
         export = self.one()
         proto, as_json = to_proto(export), to_json(export)
         for _ in range(2):
@@ -182,7 +182,7 @@ class Profiles(unittest.TestCase):
         self.assertEqual((answer["rejectedProfiles"], answer["errorMessage"]), ("2", expected[1]))
         self.assertEqual(self.graph().total, 3 * 2 * PERIOD)
 
-    def test_the_reason_of_the_engine_is_told_and_remembered(self):
+    def test_the_reason_of_the_engine_is_shown_and_stored(self):
         export = self.one()
         attributes = export["resourceProfiles"][0]["resource"]["attributes"]
         attributes += [{"key": "label%d" % i, "value": {"stringValue": "x"}} for i in range(12)]
@@ -265,7 +265,7 @@ class Profiles(unittest.TestCase):
 
 
 class Rate(unittest.TestCase):
-    def test_beyond_the_rate_an_exporter_is_told_to_come_again_by_both_transports(self):
+    def test_an_exporter_beyond_the_rate_is_told_to_retry_by_both_transports(self):
         server = Server("--ingest-rate-bytes", "10")
         self.addCleanup(server.stop)
         e = Exporter()

@@ -58,7 +58,7 @@ class Traces(unittest.TestCase):
 
     # ---- what is kept ----
 
-    def test_of_a_span_what_leads_to_profiles_is_kept(self):
+    def test_fields_of_a_span_that_lead_to_profiles_are_kept(self):
         trace, root, child = new_trace(), new_span(), new_span()
         start = time.time_ns() - 5000 * MS + 123
         tags = {"http.route": "/cart/{id}", "hostname": "own", "user": "not kept", "pyroscope.profile.id": root.hex(),
@@ -106,7 +106,7 @@ class Traces(unittest.TestCase):
         self.assertIsNone(self.export(({"service.name": "b"}, [span(trace)]), tenant="other"))
         self.assertEqual(sorted(g["tenant"] for g in groups(self.server, trace)), ["anonymous"] * 3 + ["other"])
 
-    def test_every_encoding_says_the_same(self):
+    def test_every_encoding_gives_equal_answers(self):
         spans = [span(new_trace(), name="one", tags={"pod": "x", "cluster": 7}, status=2, parent=new_span()) for _ in range(7)]
         proto = [request((SHOP, [s])) for s in spans]
         self.assertIsNone(self.export((SHOP, [spans[0]])))
@@ -176,7 +176,7 @@ class Traces(unittest.TestCase):
 
     # ---- what is wrong ----
 
-    def test_spans_without_ids_are_left_out_and_said(self):
+    def test_spans_without_ids_are_left_out_with_a_note(self):
         good, before = new_trace(), self.dropped("invalid")
         cases = [(good, new_span()), (good[:15], new_span()), (bytes(16), new_span()), (good, b""), (good, bytes(8)),
                  (good, new_span() + b"x")]

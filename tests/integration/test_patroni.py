@@ -45,7 +45,7 @@ class Patroni(FailoverLoad):
             pauses.append(time.monotonic() - killed)
         self.assertEqual(self.finish("Patroni, synchronous", set(), pauses), set())
 
-    def test_without_it_only_what_the_standby_lacked_is_lost(self):
+    def test_without_it_only_commits_that_the_standby_lacked_are_lost(self):
         # As much as the test writes: Patroni does not promote a standby that lacks more.
         self.serve(maximum_lag_on_failover=1 << 30)
         at_risk, pauses = set(), []

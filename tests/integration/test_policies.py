@@ -56,7 +56,7 @@ class Policies(unittest.TestCase):
 
     # ---- what agents are told ----
 
-    def test_agents_are_told_what_differs_and_nothing_else(self):
+    def test_agents_get_only_the_differences(self):
         self.assertEqual(query_policies(self.server, {self.service: ""}), [])
         uuid = self.set()["policy"]["uuid"]
         armed = {
@@ -81,7 +81,7 @@ class Policies(unittest.TestCase):
         self.assertEqual(query_policies(self.other, {self.service: uuid}), [{"ServiceName": self.service, "UUID": ""}])
         self.assertEqual(query_policies(self.other, {self.service: ""}), [])
 
-    def test_uris_and_observing_are_told_as_agents_read_them(self):
+    def test_uris_and_observed_traffic_are_sent_as_agents_read_them(self):
         rate = {"monitor": "MONITOR_KIND_HTTP_ERROR_RATE", "threshold": "5", "period_seconds": 10, "count": 1}
         time = {"monitor": "MONITOR_KIND_HTTP_AVG_RESPONSE_TIME", "threshold": "500", "period_seconds": 9, "count": 2}
         items = [{**time, "uri_regex": "^/api/.*"}, {**rate, "uri_paths": ["/b", "/a"]}]
@@ -183,7 +183,7 @@ class Policies(unittest.TestCase):
             thread.join()
         self.assertEqual(sorted(outcomes), ["2"] + ["aborted"] * 5)
 
-    def test_what_is_wrong_is_said_of_its_item(self):
+    def test_errors_name_their_check_item(self):
         def complaint(*items, kind="TASK_KIND_ON_CPU", service=self.service):
             return self.refused("SetPolicy", {"policy": policy(service, *items, kind=kind)})
 
@@ -368,7 +368,7 @@ class Policies(unittest.TestCase):
             if second % 5 == 0:
                 rover.check(second * 1000 + 137)
 
-    def test_dry_run_finds_what_the_agent_found(self):
+    def test_dry_run_gives_the_values_that_the_agent_measured(self):
         rate = {"monitor": "MONITOR_KIND_HTTP_ERROR_RATE", "threshold": "50", "period_seconds": 10, "count": 4}
         cpu = {**CPU, "count": 6}
         target = [
@@ -461,7 +461,7 @@ class Policies(unittest.TestCase):
         self.assertEqual(len(rover.triggers), 1)
         self.assertGreater(len(self.series(end_ms=str((start + 90) * 1000))["MONITOR_KIND_PROCESS_CPU", "pod-1", "app", ""]), 14)
 
-    def test_what_a_policy_started_brings_its_stacks(self):
+    def test_tasks_started_by_a_policy_bring_their_stacks(self):
         self.set({**CPU, "threshold": "10"})
         app, idle = (agents.Process(self.service, "pod-1", name) for name in ("app", "idle"))
         agent = agents.Rover(self.server)
@@ -555,7 +555,7 @@ class Policies(unittest.TestCase):
         self.hearth("delete", self.service, code=3)
         self.assertIn("hearth policy", self.hearth(code=2)[0])
 
-    def test_the_client_shows_what_was_and_what_comes(self):
+    def test_the_client_shows_past_metrics_and_a_dry_run(self):
         at = server.now_ms() - 60_000
         labels = {"process_name": "app"}
         sets = [[(1, meter("rover_con_p_process_cpu", 50.0, labels, self.service, "pod-1", at + i * 5000))] for i in range(10)]
@@ -595,7 +595,7 @@ class Policies(unittest.TestCase):
         out, _ = self.hearth("monitored", self.service)
         self.assertRegex(out, r"pod-1  triggered 1 times, last .*\n  app  triggered 1 times, last .*, silent until ")
 
-    def test_what_was_set_survives_both_servers(self):
+    def test_policies_and_metrics_survive_both_servers(self):
         uuid = self.set()["policy"]["uuid"]
         at = server.now_ms()
         send_meters(
@@ -613,7 +613,7 @@ class Policies(unittest.TestCase):
         server.eventually(lambda: server.sql(self.cluster.url(), count % ended)[0][0] in (0, "0"), 90)
         self.assertIn(server.sql(self.cluster.url(), count % self.service)[0][0], (1, "1"))
 
-    def test_without_its_database_agents_are_told_to_come_again(self):
+    def test_without_its_database_agents_are_told_to_retry(self):
         cluster = server.Cluster()
         to = server.Server("--request-timeout", "5s", database_url=cluster.url())
         at = server.now_ms()

@@ -319,7 +319,7 @@ class ProfilesAndSpans(unittest.TestCase):
 
     # ---- the states ----
 
-    def test_the_same_in_every_state(self):
+    def test_answers_are_equal_in_every_state(self):
         data = self.data
         self.first, self.last = data.start + 10 * MINUTE + 17, data.end - 7 * MINUTE - 3
         raw = Server("--builder=false", database_url=self.url)

@@ -342,7 +342,7 @@ class PushSemantics(PushTest):
         self.assertEqual(len(colon[0].split(":")), 5, "an ID always has five parts")
         self.assertEqual(self.total(colon[0]), 4)
 
-    def test_types_without_names_can_be_asked_for(self):
+    def test_types_without_names_can_be_queried(self):
         self.push(Profile([("", "")], None, time_ns=T * 1_000_000).add(["main"], [3]), name="ebpf")
         self.assertEqual(self.server.label_values("__profile_type__", START, END, [self.selector()]), ["ebpf::::"])
         self.assertEqual(self.total("ebpf::::"), 3)
@@ -400,7 +400,7 @@ class PushSemantics(PushTest):
             p = Profile(TYPES, time_ns=ms * 1_000_000).add(["main"], [1, 1])
             self.refused("outside of ingestion window", p)
 
-    def test_a_profile_without_time_is_of_now(self):
+    def test_a_profile_without_a_time_is_stored_as_of_now(self):
         for time_ns in (0, -5):
             before = now_ms()
             self.push(Profile(TYPES, time_ns=time_ns).add(["main"], [1, 1]), {"pod": str(time_ns)})
@@ -649,7 +649,7 @@ class Limits(PushTest):
 class Rates(PushTest):
     options = ("--ingest-rate-bytes", "2000", "--ingest-burst-bytes", "4000", "--multitenancy")
 
-    def test_a_tenant_beyond_its_rate_is_told_so_and_others_are_not(self):
+    def test_a_tenant_beyond_its_rate_is_refused_and_others_are_not(self):
         profile = simple().encode()
         labels = {"__name__": "process_cpu", "service_name": "s"}
         with self.assertRaises(RpcError) as caught:
@@ -662,7 +662,7 @@ class Rates(PushTest):
 
 
 class Log(unittest.TestCase):
-    def test_the_log_of_postgresql_says_why_a_batch_was_sent_again(self):
+    def test_the_log_of_postgresql_has_the_reason_for_a_batch_sent_again(self):
         server = Server("--builder=false")
         self.addCleanup(server.stop)
 

@@ -471,7 +471,7 @@ class RenderAndDiff(unittest.TestCase):
             headers, _ = self.get("render", query=query, **{"from": forged, "until": "now"})
             self.assertEqual(headers["hearth-note"], 'from "now..." is not a time: now is used')
 
-    def test_what_render_cannot_do_is_an_error_in_json(self):
+    def test_unsupported_parameters_of_render_are_an_error_in_json(self):
         good = CPU + "{}"
         for arguments, part in (
             ({}, "query is required"), ({"query": ""}, "query is required"), ({"query": "{}"}, "profile type"),

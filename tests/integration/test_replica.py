@@ -73,7 +73,7 @@ class Replica(unittest.TestCase):
         self.server.push(one("steady"), {"__name__": "process_cpu", "service_name": "steady"})
         self.wait_until_asked_again()
 
-    def test_what_was_acknowledged_is_in_the_next_answer(self):
+    def test_acknowledged_profiles_are_in_the_next_answer(self):
         before = self.reads()
         labels = {"__name__": "process_cpu", "service_name": "fresh"}
         for k in range(50):

@@ -80,7 +80,7 @@ class Retention(unittest.TestCase):
         finally:
             server.stop()
 
-    def test_days_go_when_their_time_has_passed_and_what_is_younger_stays(self):
+    def test_expired_days_are_dropped_and_younger_ones_stay(self):
         server = Server("--retain-raw", "2d", "--retain-10m", "2d", "--retain-1h", "3d", "--retain-1d", "4d",
                         "--builder-interval", "1s")
         try:
@@ -117,7 +117,7 @@ class Retention(unittest.TestCase):
 
 
 class Deletion(unittest.TestCase):
-    def test_a_leaked_label_value_is_gone_at_once_on_both_servers_and_soon_from_the_disk(self):
+    def test_a_leaked_label_value_disappears_at_once_on_both_servers_and_soon_from_the_disk(self):
         cluster = Cluster()
         options = ("--builder-interval", "1s")
         servers = [Server(*options, database_url=cluster.url()) for _ in range(2)]

@@ -150,7 +150,7 @@ class Rollups(unittest.TestCase):
         for source in ("profile", "late", "totals", "roll_10m", "roll_1h", "roll_1d"):
             self.assertGreater(legs.get(source, 0), 0, source)
 
-    def test_2_new_series_that_come_meanwhile_are_in_no_answer_twice_or_half(self):
+    def test_2_new_series_of_that_time_are_in_no_answer_twice_or_in_part(self):
         """Each new pod is late at once; what a whole service sums to only grows, by whole profiles of one sample."""
         ended, failures = threading.Event(), []
         selector, start, end = '{service_name="grow"}', self.begin, self.end - 1
@@ -211,7 +211,7 @@ class Rollups(unittest.TestCase):
         eventually(lambda: self.built("profile_late") == 0, 60, 0.2, "folding of late profiles")
         self.assert_same_answers(late)
 
-    def test_4_what_retention_took_is_left_out_and_said(self):
+    def test_4_profiles_deleted_by_retention_are_left_out_with_a_note(self):
         answer, headers = self.server.grpc_bytes(
             QUERIER + "SelectMergeStacktraces",
             wire.encode([(1, CPU), (2, "{}"), (3, now_ms() - 20 * 24 * HOUR - 123), (4, now_ms())]),

@@ -147,7 +147,7 @@ class Modes(unittest.TestCase):
         pid = server.process.pid
         self.assertEqual(os.stat("/proc/%d/environ" % pid).st_uid, int(status(pid)["Uid"].split()[0]))
 
-    def test_without_its_starter_hearthd_says_what_to_do(self):
+    def test_without_its_starter_hearthd_names_the_remedy(self):
         server = Server()
         self.addCleanup(server.kill)
         postmaster = server.postmaster_pid()

@@ -138,7 +138,7 @@ class Scrape(unittest.TestCase):
         eventually(lambda: self.total(server, ALLOC) > 0, what="profiles")
         eventually(lambda: not self.state(server)[0].get("failure"), what="the end of the failure")
 
-    def test_an_unreachable_target_and_a_missing_path_are_told_apart(self):
+    def test_an_unreachable_target_and_a_missing_path_have_different_errors(self):
         job = {"job_name": "shop", "static_configs": [{"targets": [self.target.address, "127.0.0.1:1"]}]}
         server = self.start(job, {"mine": {"path": "/none"}})
         failures = eventually(lambda: len([t for t in self.state(server) if t.get("failure")]) == 2 and self.state(server),

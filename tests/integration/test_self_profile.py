@@ -49,7 +49,7 @@ class SelfProfile(unittest.TestCase):
         with open("/proc/%d/timers" % self.server.process.pid) as timers:
             return timers.read()
 
-    def test_a_profile_under_load_names_our_functions_and_comes_back_from_hearth(self):
+    def test_a_profile_under_load_names_our_functions_and_is_read_back_from_hearth(self):
         stop = threading.Event()
         loader = threading.Thread(target=self.load, args=(stop,))
         loader.start()

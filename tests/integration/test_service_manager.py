@@ -76,7 +76,7 @@ class ServiceManager(unittest.TestCase):
         self.addCleanup(manager.close)
         return manager
 
-    def test_tells_when_it_listens_what_is_missing_and_that_it_stops(self):
+    def test_the_service_manager_is_told_of_readiness_of_the_missing_database_and_of_the_stop(self):
         manager = self.manager()
         manager.states(60, until="READY=1")
         status = manager.states(60, until="STATUS=")[-1]

@@ -76,7 +76,7 @@ class Settings(WithServer):
         self.set("theme", "light", "c", modifiedAt=2000)
         self.assertEqual(self.get("c"), [{"name": "theme", "value": "light", "modifiedAt": "2000"}])
 
-    def test_what_is_missing_is_a_bad_request(self):
+    def test_missing_fields_are_a_bad_request(self):
         of_d = {"X-Scope-OrgID": "d"}
         for message in ({}, {"setting": {"value": "x"}}):
             self.refused(400, SETTINGS + "Set", message, of_d)
@@ -435,7 +435,7 @@ class AdHoc(WithServer):
         cpu = self.upload("c", Profile([("cpu", "nanoseconds")]).add(["main"], [1]).encode())["id"]
         self.refused(400, ADHOC + "Diff", {"left_id": left, "right_id": cpu})
 
-    def test_what_is_not_there_or_no_profile_is_refused(self):
+    def test_unknown_ids_and_uploads_that_are_not_profiles_are_refused(self):
         up = self.upload("x", b"a 1\n")
         self.refused(404, ADHOC + "Get", {"id": "01HZZZZZZZZZZZZZZZZZZZZZZZ-x"})
         self.refused(404, ADHOC + "Diff", {"left_id": up["id"], "right_id": "none"})

@@ -182,7 +182,7 @@ class SharedData(unittest.TestCase):
                 self.assertTrue(found == self.decoded[name].by_function(k, frame=flame_name), "the functions differ")
 
     @needs_go
-    def test_go_tool_pprof_says_the_same_of_the_file_and_of_the_answer(self):
+    def test_go_tool_pprof_prints_the_same_of_the_file_and_of_the_answer(self):
         work = []
         for name in self.good:
             original = normalised(self.bytes[name])
@@ -223,7 +223,7 @@ class SharedData(unittest.TestCase):
             self.assertEqual(Decoded(data).totals(), [expected.totals()[k]])
             self.assertEqual(Decoded(data).by_function(0, True), expected.by_function(k, True))
 
-    def test_what_was_dropped_was_counted(self):
+    def test_dropped_samples_are_counted(self):
         for name in self.good:
             with self.subTest(name):
                 d = self.decoded[name]

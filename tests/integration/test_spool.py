@@ -293,7 +293,7 @@ class Spool(unittest.TestCase):
         self.assertEqual((self.rows(), self.total()), (2, 1 + 2))
         self.assertEqual(self.metric("hearth_spool_damaged_total"), 2)
 
-    def test_records_whose_headers_are_damaged_end_nothing(self):
+    def test_records_with_damaged_headers_are_skipped(self):
         self.push(value=1)
         self.away()
         path, sizes = os.path.join(self.dir, "spool"), [0]
@@ -429,7 +429,7 @@ class Spool(unittest.TestCase):
         checks = self.server.connect("hearth.v1.AdminService/Doctor", {})["checks"]
         return next(check for check in checks if check["name"] == "spool")
 
-    def test_the_doctor_shows_what_waits(self):
+    def test_the_doctor_shows_waiting_work(self):
         found = self.doctor()
         self.assertEqual((found["verdict"], found["found"]), ("VERDICT_OK", "0 pushes wait; 0 of 1073741824 bytes"))
         self.away()
@@ -521,7 +521,7 @@ class Spool(unittest.TestCase):
         self.wait_replayed()
         self.assertEqual(self.rows("large"), n)
 
-    def test_what_is_wrong_is_refused_and_not_spooled(self):
+    def test_invalid_pushes_are_refused_and_not_spooled(self):
         self.push(value=1)
         self.away()
         for body in (request(self.service, at_ms=now_ms() - 30 * 86_400_000), wire.encode([(1, [(2, [(1, b"x")])])])):

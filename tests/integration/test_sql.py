@@ -123,7 +123,7 @@ class Sql(unittest.TestCase):
     def test_6_pods_that_stand_out(self):
         self.assertEqual(self.recipe(6), [["checkout", "a", "1.56"]])
 
-    def test_7_who_stopped_sending(self):
+    def test_7_processes_that_stopped_sending_are_listed(self):
         last = stamp(BASE - 15 * MINUTE)[:19] + "+00"
         self.assertEqual(self.recipe(7), [["checkout", "a", last], ["checkout", "b", last]])
 
@@ -197,7 +197,7 @@ class Sql(unittest.TestCase):
         self.assertEqual(self.ask(view % "totals"), [["1 3"]])
         self.ask("DELETE FROM hearth_data.tombstone WHERE erasure_id = 99")
 
-    def test_totals_go_on_with_hours_and_days_where_profiles_are_compacted(self):
+    def test_totals_continue_with_hours_and_days_where_profiles_are_compacted(self):
         """The rows that the builder would write, for three days: days, then hours, then profiles."""
         day = BASE // DAY * DAY
         labels = {"__name__": "process_cpu", "service_name": "old"}
@@ -277,7 +277,7 @@ class Sql(unittest.TestCase):
         self.assertEqual(self.ask(answer)[1], ["01:00:00", "11", str(second - (1 << 11)), "11"])
         self.ask("DELETE FROM hearth_data.tombstone WHERE erasure_id = 98")
 
-    def test_totals_are_the_same_once_the_builder_has_compacted(self):
+    def test_totals_are_unchanged_by_compaction(self):
         server = Server("--builder-interval", "100ms", "--rollup-grace", "1ms", "--compact-after", "1ms")
         self.addCleanup(server.stop)
         base = BASE // HOUR * HOUR - 5 * HOUR
@@ -308,7 +308,7 @@ class Sql(unittest.TestCase):
 
     # ---- stack traces ----
 
-    def test_what_is_not_materialized_says_which_command_to_run(self):
+    def test_a_missing_materialization_names_the_command_to_run(self):
         message = self.refused(
             "SELECT * FROM hearth.top('{service_name=\"search\"}', '%s', '%s')" % (stamp(BASE - HOUR), stamp(BASE))
         )
@@ -334,7 +334,7 @@ class Sql(unittest.TestCase):
             [[stamp(BASE - 50 * MINUTE)[:19] + "+00", "9", "t"], [stamp(BASE - 40 * MINUTE)[:19] + "+00", "22", "t"]],
         )
 
-    def test_materializing_again_replaces_and_types_are_told_apart(self):
+    def test_materializing_again_replaces_and_keeps_types_apart(self):
         selector = '{service_name="checkout",pod="b"}'
         options = ["--from", str(BASE - HOUR), "--to", str(BASE)]
         count = "SELECT count(*), count(DISTINCT profile_type) FROM hearth.materialized WHERE selector = '%s'" % selector
@@ -353,7 +353,7 @@ class Sql(unittest.TestCase):
             [["0"]],
         )
 
-    def test_the_printed_script_is_what_psql_takes(self):
+    def test_psql_runs_the_printed_script(self):
         selector = '{service_name="search",pod=~"it\'s|c"}'
         done = self.materialize(
             selector, "--from", str(BASE - HOUR), "--to", str(BASE + HOUR), "--type", CPU, url=False
@@ -374,7 +374,7 @@ class Sql(unittest.TestCase):
             [["t"]],
         )
 
-    def test_a_psql_that_fails_leaves_nothing_and_says_so(self):
+    def test_a_failing_psql_leaves_nothing_and_is_reported(self):
         done = subprocess.run(
             [HEARTH, "sql", "--materialize", CHECKOUT, "--url", "http://127.0.0.1:%d" % self.server.port,
              "--since", "1h", "--type", CPU, "--database-url", "host=/nowhere dbname=x"],
@@ -394,7 +394,7 @@ class Sql(unittest.TestCase):
         for text in ("SELECT * FROM hearth_data.profile", "DELETE FROM hearth.materialized"):
             self.assertIn("permission denied", self.refused(as_reader + text))
 
-    def test_everything_in_the_schema_says_what_it_is(self):
+    def test_everything_in_the_schema_has_a_comment(self):
         nameless = self.ask(
             "SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'hearth'::regnamespace AND c.relkind IN ('v', 'r')"
             " AND obj_description(c.oid, 'pg_class') IS NULL UNION ALL SELECT p.proname FROM pg_proc p"

@@ -84,7 +84,7 @@ class Streams(unittest.TestCase):
 
     # ---- to the end ----
 
-    def test_messages_are_handled_as_they_come_and_answered_at_the_end(self):
+    def test_messages_are_handled_on_arrival_and_answered_at_the_end(self):
         before, errors = self.handled(), self.value("hearth_agent_events_total", type="error")
         sender = Sender(self.server.channel)
         for i in range(3):
@@ -149,7 +149,7 @@ class Streams(unittest.TestCase):
             self.assertEqual(sender.error()[0], grpc.StatusCode.RESOURCE_EXHAUSTED)
         server.eventually(lambda: self.open_streams() == 0)
 
-    def test_a_client_that_breaks_off_leaves_what_was_handled(self):
+    def test_messages_handled_before_a_client_breaks_off_stay_stored(self):
         before = self.handled()
         lines = len(self.server.log().splitlines())
         senders = [Sender(self.server.channel).send(event(i)) for i in range(20)]
@@ -276,7 +276,7 @@ class BothWays(unittest.TestCase):
             list(call)
         return raised.exception.code()
 
-    def test_an_answer_comes_while_the_stream_is_open(self):
+    def test_an_answer_arrives_while_the_stream_is_open(self):
         call = self.open(self.metadata())
         self.assertEqual(next(call), self.CONTINUE)
         self.assertTrue(call.is_active())
@@ -286,7 +286,7 @@ class BothWays(unittest.TestCase):
         self.queue.put(None)
         self.assertEqual(self.end(call), grpc.StatusCode.INVALID_ARGUMENT)  # 5 of 10 bytes
 
-    def test_what_was_answered_arrives_before_an_error(self):
+    def test_finished_answers_arrive_before_an_error(self):
         call = self.open(self.metadata(1, -1), b"\xff")
         self.assertEqual(next(call), self.FAILED)
         self.assertEqual(self.end(call), grpc.StatusCode.INVALID_ARGUMENT)
@@ -302,7 +302,7 @@ class BothWays(unittest.TestCase):
         server.eventually(lambda: self.of("hearth_open_streams") == 0)
         self.assertEqual(self.of("hearth_stream_messages_total"), 1)
 
-    def test_an_upload_that_does_not_go_on_gives_its_memory_back(self):
+    def test_a_stalled_upload_gives_its_memory_back(self):
         self.server.stop()
         self.server = server.Server("--request-timeout", "5s", database_url=self.cluster.url())
         events = Sender(self.server.channel).send(event(1))
@@ -332,7 +332,7 @@ class BackPressure(unittest.TestCase):
         self.assertEqual(quiet.send(wire.encode([(5, "x" * 20_000)])).half_close().answer(), b"")
         one.stop()
 
-    def test_a_full_queue_ends_streams_and_the_others_go_on(self):
+    def test_a_full_queue_ends_streams_and_others_continue(self):
         """Three streams of each connection fit its first window; 20 MB to inflate keep the one thread busy meanwhile."""
         one = server.Server("--ingest-threads", "1", "--max-queued-requests", "1", database_url=NO_DATABASE, wait=False)
         message = raw_h2.message(gzip.compress(wire.encode([(5, "x" * 20_000_000)])), compressed=True)

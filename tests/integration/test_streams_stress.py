@@ -67,7 +67,7 @@ class Stress(unittest.TestCase):
         self.addCleanup(lambda: [c.kill() for c in clients])
         return clients
 
-    def test_a_fleet_that_is_quiet_sends_is_killed_and_told_to_go(self):
+    def test_a_fleet_of_streams_is_quiet_sends_is_killed_and_is_drained(self):
         before = self.rss()
         large = event(1) + b"\x2a\xa0\x8d\x06" + b"x" * 100_000  # message = 5, 100,000 bytes
         idle = [Sender(self.channels[i % 4]).send(large) for i in range(IDLE)]
@@ -106,7 +106,7 @@ class Stress(unittest.TestCase):
         self.assertEqual(raised.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
         self.assertEqual(self.handled(), 7_000)
 
-    def test_streams_without_messages_come_and_go(self):
+    def test_streams_without_messages_begin_and_end(self):
         def some(channel):
             call = channel.stream_unary("/" + EVENTS)
             for _ in range(100):

@@ -81,7 +81,7 @@ class Cumulative(unittest.TestCase):
         self.run_task("mutex", self.contended((["main", "unlock"], [3, 6])))
         self.assertEqual((self.stored(DELAY % "block"), self.stored(DELAY % "mutex")), ({"receive": 183}, {"unlock": 6}))
 
-    def test_a_later_file_of_a_process_counts_what_came_since_the_one_before(self):
+    def test_a_later_file_of_a_process_counts_only_the_growth_since_the_earlier_one(self):
         first = self.run_task("block", self.contended((["main", "send"], [2, 20]), (["main", "receive"], [1, 10])))
         second = self.run_task("block", self.contended((["main", "receive"], [4, 70]), (["main", "send"], [2, 20]), (["main", "wait"], [1, 5])))
         self.assertEqual(self.stored(DELAY % "block"), {"send": 20, "receive": 70, "wait": 5})
@@ -91,7 +91,7 @@ class Cumulative(unittest.TestCase):
         self.assertEqual(self.analyze(third)[0], {"send": 1})
         self.assertEqual(self.stored(DELAY % "block"), {"send": 21, "receive": 70, "wait": 5})
 
-    def test_heap_is_what_is_in_use_and_allocs_what_was_allocated(self):
+    def test_heap_is_memory_in_use_and_allocs_is_memory_allocated(self):
         heap = self.run_task("heap", self.heap((["main", "make"], [5, 57, 2, 20])))
         self.run_task("allocs", self.heap((["main", "make"], [9, 200, 1, 10]), (["main", "grow"], [1, 71, 0, 0])))
         self.assertEqual(self.stored("memory:inuse_space:bytes:space:bytes"), {"make": 20})
@@ -119,7 +119,7 @@ class Cumulative(unittest.TestCase):
         self.run_task("mutex", self.contended((["main", "lock"], [1, 55])))
         self.assertEqual(self.stored(DELAY % "mutex"), {"lock": 95})
 
-    def test_an_imported_task_shows_its_files_as_they_came(self):
+    def test_an_imported_task_shows_its_files_as_they_were_received(self):
         self.run_task("block", self.contended((["main", "send"], [2, 20])))
         second = self.run_task("block", self.contended((["main", "send"], [3, 50])))
         archive = self.server.connect(agent.TASKS + "ExportTask", {"taskId": second})["archive"]

@@ -37,7 +37,7 @@ class Delivery(unittest.TestCase):
             sorted((c["TaskId"], c["TargetType"], c["ProcessId"]) for c in commands), sorted(expected)
         )
 
-    def test_a_lost_answer_is_said_again_by_either_server_and_then_never_more(self):
+    def test_either_server_repeats_a_lost_answer_until_it_arrived(self):
         rover = self.rover(self.a, "lost", "p", "q")
         task_id = create(self.b, service="lost")
         self.assertEqual(rover.query_tasks(lose_answer=True), [])
@@ -69,7 +69,7 @@ class Delivery(unittest.TestCase):
         self.assertEqual(found["TaskStartTime"], task["startMs"])
         self.assertGreaterEqual(int(found["TaskUpdateTime"]), before)
 
-    def test_a_task_waits_for_its_start_and_a_process_that_comes_late_gets_it(self):
+    def test_a_task_waits_for_its_start_and_a_late_process_gets_it(self):
         rover = self.rover(self.a, "late", "p")
         start = server.now_ms() + 10 * MINUTE
         task_id = create(self.a, service="late", startMs=start)
@@ -90,7 +90,7 @@ class Delivery(unittest.TestCase):
         """It starts that much earlier."""
         self.a.sql("UPDATE hearth_data.task SET start_at = start_at - %d WHERE task_id = '%s'" % (ms, task_id))
 
-    def test_a_cancelled_task_is_told_to_nobody_else(self):
+    def test_a_cancelled_task_is_delivered_to_no_other_agent(self):
         rover = self.rover(self.a, "cancelled", "p")
         task_id = create(self.a, service="cancelled")
         self.assertEqual(len(rover.query_tasks()), 1)
@@ -130,7 +130,7 @@ class Delivery(unittest.TestCase):
         self.assertEqual((again["TaskId"], again["FixedTriggerDuration"]), (task_id, "1200"))
         self.assertEqual(rover.query_tasks(), [])
 
-    def test_instances_are_told_of_their_kind(self):
+    def test_instances_get_tasks_of_their_kind(self):
         one, two = Instance(self.a, "langs", "one"), Instance(self.b, "langs", "two")
         trace = create(self.a, kind="TRACE", service="langs", endpoint=" /pay ", minDurationMs=7, maxSamples=3)
         create(self.b, kind="ASYNC_PROFILER", service="langs", instances=["one"], events=["alloc", "CPU", "lock"], execArgs="jstackdepth=9")

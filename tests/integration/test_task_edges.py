@@ -101,7 +101,7 @@ class Edges(unittest.TestCase):
             self.assertEqual((caught.exception.code(), caught.exception.details()[:18]), (INVALID, "profilingStartTime"))
         self.assertEqual(self.server.sql("SELECT count(*) FROM hearth_data.task_schedule WHERE task_id = 't-far'"), [["0"]])
 
-    def test_who_asked_before_the_server_knew_it_counts_as_soon_as_it_is_known(self):
+    def test_an_instance_that_polled_before_its_registration_counts_once_it_is_registered(self):
         program = agents.Instance(self.server, "fresh", "pod-1")
         self.assertEqual(program.query_tasks(agents.Instance.PPROF), [])  # no such service yet
         program.report()

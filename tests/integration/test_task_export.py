@@ -59,7 +59,7 @@ class Export(unittest.TestCase):
             for table in ("task", "task_schedule", "task_stack_chunk", "task_upload", "task_log")
         ]
 
-    def test_what_could_be_created_can_be_imported_and_nothing_else(self):
+    def test_only_tasks_that_could_be_created_can_be_imported(self):
         """Long arguments of a profiler; a network task of no instance, which no server has exported."""
         profiler = {"kind": "TASK_KIND_ASYNC_PROFILER", "instances": ["pod-1"], "events": ["cpu"], "execArgs": "x" * 4096}
         network = {"kind": "TASK_KIND_NETWORK", "instance": "pod-1"}
@@ -111,7 +111,7 @@ class Export(unittest.TestCase):
             self.assertEqual(caught.exception.code, "invalid_argument", caught.exception.message)
         self.assertEqual(self.counts(), before)
 
-    def test_too_large_and_unknown_are_said(self):
+    def test_too_large_tasks_and_unknown_ones_are_refused(self):
         for request, code, part in (
             ({"taskId": self.task, "maxBytes": 100}, "invalid_argument", "max-task-export-bytes"),
             ({"taskId": self.task, "maxBytes": -1}, "invalid_argument", "max_bytes"),
@@ -129,7 +129,7 @@ class Export(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout
 
-    def test_hearth_shows_what_a_task_brought(self):
+    def test_hearth_shows_the_results_of_a_task(self):
         runs = self.hearth("schedules", self.task, "--no-headers").splitlines()
         self.assertEqual(len(runs), 2)
         self.assertTrue(all("app" in line and "pod-" in line for line in runs))
@@ -164,7 +164,7 @@ class Export(unittest.TestCase):
 class Retention(unittest.TestCase):
     TABLES = ("task_schedule", "task_stack_chunk", "task_upload", "task_upload_piece")
 
-    def test_what_is_older_than_retain_tasks_goes(self):
+    def test_tasks_older_than_retain_tasks_are_deleted(self):
         at = server.Server("--retain-tasks", "1h")
         now = server.now_ms()
         kept, gone = (

@@ -119,7 +119,7 @@ class TraceExport(unittest.TestCase):
         self.assertEqual((view["origin"], view["endpoint"]), ("TASK_ORIGIN_IMPORTED", "/buy"))
         self.assertNotEqual(view["state"], "TASK_STATE_NOTHING_SAMPLED")
 
-    def test_an_import_stays_until_its_task_goes(self):
+    def test_an_import_stays_until_its_task_is_deleted(self):
         task, ids = self.traced("kept")
         at = self.new("elsewhere", "--retain-tasks", "1h", "--retain-spans", "1h")
         listed, _ = self.found(task, ids, self.server)
@@ -151,7 +151,7 @@ class TraceExport(unittest.TestCase):
                 self.assertEqual(after.get(field), before.get(field))
         self.assertEqual(before["causes"][0]["uriPath"], '/"buy\\')
 
-    def test_what_no_server_exports_is_refused(self):
+    def test_metrics_that_no_server_exports_are_refused(self):
         spans = b"\0"
         segment = lambda **f: b"\7" + b"".join(map(text, ("shop", "pod", "/buy", f.get("trace", "t"), f.get("id", "s")))) \
             + b"".join(map(number, (1000, f.get("end", 2000), f.get("kind", 1), f.get("flags", 0)))) + text(f.get("spans", spans))

@@ -81,7 +81,7 @@ class Case(unittest.TestCase):
 
 
 class Taking(Case):
-    def test_what_does_not_fit_64_bits_is_stored_nowhere(self):
+    def test_values_beyond_64_bits_are_stored_nowhere(self):
         meta = self.meta(self.now)
         off = [agent.off_cpu((1, i), 1, 2**62, user="main-wait", task=meta if i == 0 else None) for i in range(2)]
         on = [agent.on_cpu((1, i), 2**31 - 1, user="main-run", task=meta if i == 0 else None) for i in range(500)]
@@ -89,7 +89,7 @@ class Taking(Case):
             self.assert_error(messages, INVALID, "64 bits")
         self.assertEqual(self.server.connect(agent.TASKS + "ListSchedules", {"taskId": self.task}), {})
 
-    def test_on_cpu_comes_back_from_both_sides(self):
+    def test_on_cpu_results_are_read_back_from_both_sides(self):
         first, second = self.now - 5000, self.now
         agent.collect(
             self.server,
@@ -169,7 +169,7 @@ class Taking(Case):
         self.assertEqual(self.ordinary(SWITCHES), {lock: 10, write: 1})
         self.assertEqual(self.ordinary(OFF), {lock: 70, write: 500})
 
-    def test_what_comes_twice_counts_once(self):
+    def test_repeated_data_counts_once(self):
         whole = [
             agent.on_cpu((0, i), i, user="main-f%d" % i, task=self.meta(self.now) if i == 1 else None) for i in range(1, 9)
         ]
@@ -202,12 +202,12 @@ class Taking(Case):
             analyze(self.server, [first, off])
         self.assertEqual(caught.exception.code, "invalid_argument")
 
-    def test_nothing_to_say_is_fine(self):
+    def test_an_empty_report_and_one_of_no_samples_are_accepted(self):
         self.assertEqual(agent.collect(self.server, []), b"")
         agent.collect(self.server, [agent.on_cpu((0, 1), 0, user="a", task=self.meta(self.now))])
         self.assertEqual(self.server.connect(agent.TASKS + "ListSchedules", {"taskId": self.task}), {})
 
-    def test_unknown_processes_are_taken_and_said(self):
+    def test_unknown_processes_are_accepted_and_reported(self):
         unknown = agent.process_id("nobody", "nowhere", str(self.now))
         agent.collect(self.server, [agent.on_cpu((0, 1), 6, user="main", task=self.meta(self.now, process=unknown))])
         self.assertEqual(agent.names(analyze(self.server, [self.schedule(process=unknown)])[0]), {("main",): 6})
@@ -270,7 +270,7 @@ class Taking(Case):
                 self.server.connect(agent.TASKS + method, request)
             self.assertEqual(caught.exception.code, code)
 
-    def test_cut_stacks_are_said(self):
+    def test_cut_stacks_are_reported(self):
         deep = "-".join("f%d" % i for i in range(1200))
         agent.collect(self.server, [agent.on_cpu((0, 1), 2, user=deep, task=self.meta(self.now))])
         found, answer = analyze(self.server, [self.schedule()])
@@ -314,7 +314,7 @@ class Crashes(Case):
         self.assertEqual(agent.names(analyze(self.server, [self.schedule()])[0]), expected)
         self.assertEqual(self.ordinary(SAMPLES), expected)
 
-    def test_what_a_lost_server_left_becomes_profiles_though_nobody_sends_it_again(self):
+    def test_files_left_by_a_lost_server_become_profiles_without_a_repeat(self):
         second = server.Server(database_url=self.server.postgres_url())
         flush = self.now - 120_000
         self.start = flush - 60_000
@@ -339,7 +339,7 @@ class Crashes(Case):
         self.assertEqual(self.ordinary(SAMPLES), {("main", "left"): 3})
         self.assertEqual(agent.names(analyze(self.server, [self.schedule()])[0]), {("main", "left"): 3})
 
-    def test_two_servers_get_the_same_flush_at_once(self):
+    def test_two_servers_get_one_flush_at_once(self):
         second = server.Server(database_url=self.server.postgres_url())
         try:
             whole = [

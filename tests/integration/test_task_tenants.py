@@ -91,7 +91,7 @@ class Tenants(unittest.TestCase):
         self.assertEqual(self.ask("AnalyzeSegments", query, THEIRS).get("trees", []), [])
         self.assertNotIn("CANCELLED", self.ask("GetTask", {"taskId": self.ids["ON_CPU"]})["task"]["state"])
 
-    def test_what_another_tenant_sends_under_our_ids_is_not_ours(self):
+    def test_data_of_another_tenant_under_our_ids_is_not_ours(self):
         before = self.ask("GetTask", {"taskId": self.ids["ON_CPU"]})
         self.send("theirs", 1000)
         self.assertEqual(self.stacks(), {("main", "pay", "ours", "read"): 7})

@@ -116,7 +116,7 @@ class OneServer(unittest.TestCase):
         state = self.server.connect(TASKS + "GetTask", {"taskId": task})["task"]["state"]
         self.assertNotIn(state, ("TASK_STATE_NOTHING_SAMPLED", "TASK_STATE_NEVER_DELIVERED"))
 
-    def test_what_comes_twice_counts_once(self):
+    def test_repeated_data_counts_once(self):
         task = new_task(self.server, self.service)
         start = now_ms()
         all_dumps = dumps(task, "twice-" + task, start)
@@ -231,7 +231,7 @@ class OneServer(unittest.TestCase):
         self.assertEqual(self.stored("task_snapshot", "task_id = '%s'" % unknown), 0)
         self.refused(lambda: segments_of(self.server, unknown), unknown, "not_found")
 
-    def test_a_stream_that_never_ends_is_kept_as_it_comes(self):
+    def test_an_endless_stream_is_stored_as_it_arrives(self):
         task, go_on = new_task(self.server, self.service), threading.Event()
         start = now_ms()
 
@@ -251,7 +251,7 @@ class OneServer(unittest.TestCase):
             go_on.set()
         self.assertEqual([stream.result(60) for stream in streams], [b"", b""])
 
-    def test_what_is_too_large_is_cut(self):
+    def test_oversize_values_are_cut(self):
         task = new_task(self.server, self.service)
         start = now_ms()
         spans = [span(i, "n" * 100, start + i, start + 100, i - 1, tags={"k": "ü" * 100}) for i in range(50)]
@@ -292,7 +292,7 @@ class OneServer(unittest.TestCase):
         self.refused(lambda: analyze(self.server, ("s", 2, 1)), "after its end")
         self.refused(lambda: analyze(self.server, ""), "no segment id")
 
-    def test_times_beyond_what_is_kept_are_left_out(self):
+    def test_times_beyond_retention_are_left_out(self):
         day, now = 86_400_000, now_ms()
         def of(name, at):
             return self.agent.segment("t", name + self.service, [span(0, ENDPOINT, at, at + 1)])
@@ -371,7 +371,7 @@ class TwoServers(unittest.TestCase):
 
 
 class Kept(unittest.TestCase):
-    def test_only_services_with_a_task_or_none_at_all(self):
+    def test_the_list_has_only_services_with_a_task_or_is_empty(self):
         now = now_ms()
         server = Server("--agent-segments-keep", "profiled")
         for keep in ("profiled", "none"):

@@ -50,7 +50,7 @@ class Turns(unittest.TestCase):
         self.assertEqual(found, state, reason)
         self.assertIn(part, reason)
 
-    def test_all_tasks_that_are_made_together_are_told(self):
+    def test_all_tasks_that_are_created_together_are_delivered(self):
         self.assertIsNone(self.ask(Instance.PPROF))
         made = [self.pprof(event) for event in EVENTS]
         told = []
@@ -67,14 +67,14 @@ class Turns(unittest.TestCase):
         self.expect(made[0], "NOTHING_SAMPLED", "uploaded no file")
         self.expect(made[6], "NOTIFIED", "nothing has come yet, it ends at")
 
-    def test_a_task_that_is_shorter_than_the_pauses_of_agents_is_told(self):
+    def test_a_task_shorter_than_the_poll_interval_of_agents_is_delivered(self):
         task_id = self.async_profiler(5)
         self.age(19)
         self.expect(task_id, "WAITING_FOR_AGENT", "no instance of the service has ever asked for async-profiler tasks")
         self.assertEqual(self.ask(Instance.ASYNC), task_id)
         self.expect(task_id, "NOTIFIED", "told at")
 
-    def test_a_task_is_not_told_beside_one_that_runs(self):
+    def test_a_task_is_not_delivered_beside_a_running_one(self):
         first = self.async_profiler(30)
         self.age(20)
         self.assertEqual(self.ask(Instance.ASYNC), first)
@@ -85,7 +85,7 @@ class Turns(unittest.TestCase):
         self.age(25)
         self.assertEqual(self.ask(Instance.ASYNC), second)
 
-    def test_a_task_whose_turn_does_not_come_says_so(self):
+    def test_a_task_that_never_gets_its_turn_says_so(self):
         self.assertIsNone(self.ask(Instance.PPROF))
         first = self.pprof("mutex", durationMs=15 * MINUTE)
         self.age(14 * 60)
@@ -109,7 +109,7 @@ class Turns(unittest.TestCase):
         self.age(60 + 301)
         self.expect(second, "NEVER_DELIVERED", "no matching agent asked for it before")
 
-    def test_a_task_that_nobody_took_is_handed_out_until_it_is_cancelled_or_five_minutes_have_passed(self):
+    def test_an_unclaimed_task_is_handed_out_until_it_is_cancelled_or_five_minutes_have_passed(self):
         first, second = self.pprof("heap"), self.pprof("cpu")
         self.age(200)
         answer = self.server.connect(tasks.TASKS + "CancelTask", {"taskId": first})

@@ -127,7 +127,7 @@ class Uploads(unittest.TestCase):
         self.assertEqual(done.code, code, done.out + done.err)
         return done.out, done.err
 
-    def test_the_client_prints_what_came_as_one_tree(self):
+    def test_the_client_prints_all_results_as_one_tree(self):
         self.told("pod-1", "pod-2", "pod-3")
         self.assertIn("hearth: no files of this pprof task", self.analyze(code=NO_DATA)[1])
         for instance, factor in (("pod-1", 1), ("pod-2", 10), ("pod-3", 100)):
@@ -155,7 +155,7 @@ sample types: samples, cpu
         self.assertEqual(self.analyze("--instances", "pod-4", code=NO_DATA),
                          ("", "note: the task has no uploads of these instances\n"))
 
-    def test_the_client_says_what_is_not_in_the_tree(self):
+    def test_the_client_names_files_missing_from_the_tree(self):
         self.told("pod-1", "pod-2", "pod-3")
         agent.upload(self.server, agent.ASYNC, self.service, "pod-1", self.task, agent.jfr(b"and more"))
         note = "note: 1 upload has no sample type cpu\n"
@@ -321,7 +321,7 @@ sample types: samples, cpu
             agent.collect(self.server, agent.go_report(self.task, b"no pprof"), agent.GO)
         self.assertEqual(caught.exception.code(), INVALID)
 
-    def test_what_a_lost_server_left_becomes_a_profile_though_nobody_sends_it_again(self):
+    def test_snapshots_left_by_a_lost_server_become_a_profile_without_a_repeat(self):
         self.told("pod-1")
         content = self.profile().encode()  # the same bytes whenever it is sent
         second = server.Server(database_url=self.server.postgres_url())
@@ -351,7 +351,7 @@ sample types: samples, cpu
         agent.upload(self.server, agent.PPROF, self.service, "pod-1", self.task, content)
         self.assertEqual(self.ordinary(), expected)
 
-    def test_files_of_tasks_that_do_not_exist_or_of_instances_that_were_not_told_are_refused(self):
+    def test_files_of_unknown_tasks_or_of_instances_without_the_task_are_refused(self):
         content, missing = self.profile().encode(), grpc.StatusCode.NOT_FOUND
         self.told("pod-1")
         untold = grpc.StatusCode.FAILED_PRECONDITION

@@ -128,7 +128,7 @@ class Tenants(unittest.TestCase):
         flame = FlameGraph(self.server.stacktraces(CPU, "{}", START, END, metadata=org("nobody"))[1][-1])
         self.assertEqual((flame.names, flame.levels), (["total"], [[0, 0, 0, 0]]))
 
-    def test_a_tenant_that_only_asked_is_not_stored(self):
+    def test_a_tenant_that_only_queried_is_not_stored(self):
         self.server.label_names(START, END, metadata=org("curious"))
         rows = self.server.sql("SELECT name FROM hearth_data.tenant ORDER BY 1")
         self.assertNotIn(["curious"], rows)

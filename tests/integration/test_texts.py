@@ -78,7 +78,7 @@ class Texts(unittest.TestCase):
     def functions(self, service, profile_type):
         return self.server.flamegraph(profile_type, '{service_name="%s"}' % service, START, END).functions()
 
-    def test_text_that_is_no_profile_is_refused_by_every_way_in_naming_the_line(self):
+    def test_text_that_is_not_a_profile_is_refused_by_every_intake_naming_the_line(self):
         for name, (text, part) in OTHERS.items():
             for encoding in ("utf-8", "utf-16"):
                 with self.subTest(name, encoding=encoding):

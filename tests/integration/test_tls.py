@@ -110,7 +110,7 @@ class Tls(unittest.TestCase):
         said, _ = process.communicate("R\n", timeout=60)
         self.assertIn("no renegotiation", said)
 
-    def test_http2_is_chosen_only_for_clients_that_speak_nothing_else(self):
+    def test_http2_is_chosen_only_for_clients_that_speak_only_http2(self):
         for offered, chosen in ((("h2",), "h2"), (("grpc-exp", "h2"), "h2"), (("h2", "http/1.1"), "http/1.1"),
                                 (("http/1.1",), "http/1.1"), (("spdy/3",), None), ((), None)):
             with self.connect(*offered) as connection:

@@ -313,7 +313,7 @@ class TraceProfiles(unittest.TestCase):
             built.stop()
             type(self).server = self.raw
 
-    def test_what_a_killed_server_acknowledged_is_found_before_and_after_another_has_indexed_it(self):
+    def test_spans_acknowledged_by_a_killed_server_are_found_before_and_after_another_indexed_them(self):
         tenant = "killed"
         now = (self.data.end - MINUTE) * MS
         doomed = Server("--builder=false", *SERVER_OPTIONS, database_url=self.url)
@@ -335,7 +335,7 @@ class TraceProfiles(unittest.TestCase):
             built.stop()
             type(self).server = self.raw
 
-    def test_what_cannot_be_asked_is_refused(self):
+    def test_impossible_queries_are_refused(self):
         span = hex_of(self.data.spans[0], 16)
         refused = lambda method, **request: self.refused("invalid_argument", self.ask, RPC + method, request)
         self.assertIn("spans are required", refused("LookupSpan"))
@@ -370,7 +370,7 @@ class TraceProfiles(unittest.TestCase):
         answer = self.ask(RPC + "SpanProfile", {"profileType": CPU, "format": "SPAN_PROFILE_FORMAT_TOP", **request}, tenant)
         return {row["name"]: int(row["self"]) for row in answer["profiles"][0]["top"] if int(row.get("self", 0))}
 
-    def test_stored_spans_say_what_is_below_them_and_when_they_ran(self):
+    def test_stored_spans_show_their_children_and_their_times(self):
         tenant = "stored"
         now = (self.data.end - MINUTE) * MS
         trace, root, child, far, leaf, quiet = otlp.new_trace(), *(otlp.new_span() for _ in range(5))
@@ -426,7 +426,7 @@ class TraceProfiles(unittest.TestCase):
         self.assertEqual((found["certainty"], found["spanIds"]), ("CERTAINTY_EXACT", [leaf.hex()]))
         self.assertEqual([(s["spanId"], s["name"]) for s in found["stored"]], [(root.hex(), "GET /")])
 
-    def test_rows_of_spans_and_local_roots_say_how_they_were_stored(self):
+    def test_rows_of_spans_and_local_roots_show_how_they_were_stored(self):
         tenant, now = "named", (self.data.end - MINUTE) * MS
         trace, again, root, child, nobody = otlp.new_trace(), otlp.new_trace(), *(otlp.new_span() for _ in range(3))
         self.export(tenant, ({"service.name": "front"}, [otlp.span(trace, root, "GET /", now, now + 9 * MS)]))
@@ -481,7 +481,7 @@ class TraceProfiles(unittest.TestCase):
         self.assertEqual(types_of(found), {CPU: (43120, 3), SAMPLES: (4, 3)})
         self.assertEqual((found["profileCount"], len({p["profileId"] for p in found["profiles"]}), len(found["profiles"])), ("3", 3, 3))
 
-    def test_what_was_searched_is_complete_in_an_answer_however_long_it_is(self):
+    def test_the_searched_range_is_complete_in_an_answer_of_any_length(self):
         tenant, now = "long", (self.data.end - MINUTE) * MS
         trace = otlp.new_trace()
         pods = ["pod-%02d-" % k + "x" * 300 for k in range(15)]
@@ -556,7 +556,7 @@ class TraceProfiles(unittest.TestCase):
         self.assertEqual((count(span.hex(), startNs=ns + 1000 * MS), count(span.hex(), endNs=ns - 1000 * MS)), ("1", "1"))
         self.assertEqual((count("ab", startNs=half), count("ab", endNs=half)), ("1", "1"))
 
-    def test_more_profiles_than_a_request_reads_are_cut_and_it_says_so(self):
+    def test_profiles_beyond_the_limit_of_a_request_are_cut_with_a_note(self):
         tenant, now = "many", (self.data.end - 2 * MINUTE) * MS
         self.ask("hearth.v1.AdminService/SetLimits", {"changes": [{"name": "max-lookup-profiles", "value": "3"}]}, tenant)
         for i in range(5):
@@ -582,7 +582,7 @@ class TraceProfiles(unittest.TestCase):
         self.assertEqual(status, 200)
         self.assertIn("max-lookup-profiles", headers["hearth-note"])
 
-    def test_nobody_looks_further_back_than_questions_may(self):
+    def test_no_query_looks_further_back_than_the_limit(self):
         tenant, span = "near", "00000000000000fe"
         self.push_one("near", [("old", 5, {"span_id": span})], self.data.start * MS, tenant)
         self.push_one("near", [("new", 60, {"span_id": span})], (self.data.end - MINUTE) * MS, tenant)
@@ -593,7 +593,7 @@ class TraceProfiles(unittest.TestCase):
         said = self.refused("not_found", self.spans, hex_of(NOBODY, 16), options={"exactOnly": True}, tenant=tenant)
         self.assertIn("max-query-lookback", said)
 
-    def test_what_has_expired_says_until_when_it_was_kept(self):
+    def test_a_refusal_for_expired_samples_says_since_when_samples_are_kept(self):
         tenant, span = "short", "00000000000000ef"
         self.push_one("short", [("work", 5, {"span_id": span})], self.data.start * MS, tenant)
         self.assertEqual(types_of(self.spans(span, tenant=tenant)[0])[CPU], (5, 1))

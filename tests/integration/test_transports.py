@@ -69,7 +69,7 @@ class GrpcWeb(unittest.TestCase):
         self.assertEqual((messages, end["grpc-status"]), ([], str(status)), end)
         self.assertIn(part, end["grpc-message"])
 
-    def test_a_message_comes_back_in_a_frame_with_trailers_behind(self):
+    def test_an_answer_is_a_frame_followed_by_trailers(self):
         expected, _ = self.server.connect_proto(NAMES[1:], RANGE)
         for kind in ("application/grpc-web", "application/grpc-web+proto"):
             messages, end, _ = self.ask(NAMES, frame(RANGE), kind)
@@ -210,7 +210,7 @@ class Reflection(unittest.TestCase):
         self.assertGreater(len(offered), 20)
         self.assertLessEqual(offered, described)
 
-    def test_a_file_comes_with_what_it_imports(self):
+    def test_a_file_is_read_with_its_imports(self):
         by_name, by_symbol, leaf = self.ask(
             (self.FILE, "querier/v1/querier.proto"), (self.SYMBOL, "querier.v1.QuerierService.Series"),
             (self.FILE, "types/v1/types.proto"),
@@ -234,7 +234,7 @@ class Reflection(unittest.TestCase):
         for answer, file in zip(self.ask(*((self.SYMBOL, s) for s in kinds)), kinds.values()):
             self.assertEqual(self.names_in(answer)[0], file)
 
-    def test_what_is_not_there_is_an_answer_not_the_end(self):
+    def test_unknown_names_are_answered_without_ending_the_stream(self):
         answers = self.ask(
             (self.SYMBOL, "querier.v1.Nope"), (self.SYMBOL, "querier.v1"), (self.SYMBOL, ""), (self.SYMBOL, "Series"),
             (self.SYMBOL, "push.v1.PushRequest.series.x"), (self.FILE, "nope.proto"), (self.FILE, ""),
@@ -288,7 +288,7 @@ class Reflection(unittest.TestCase):
         status, _, body = self.server.http("POST", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", b"{}", JSON)
         self.assertEqual((status, json.loads(body)["code"]), (501, "unimplemented"))
 
-    def test_many_streams_come_and_go_and_an_open_one_does_not_hold_up_a_stop(self):
+    def test_many_short_streams_end_and_an_open_one_does_not_delay_a_stop(self):
         one = server.Server(wait=False, database_url="postgresql://nobody@127.0.0.1:1/nothing")
         call = one.channel.stream_stream("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo")
         question = wire.encode([(self.LIST, "")])
@@ -330,7 +330,7 @@ class AboutTheServer(unittest.TestCase):
         self.assertEqual(self.ask("version.v1.Version/Version", None), (200, {"QuerierAPI": "1"}))
         self.assertEqual(self.server.grpc_bytes("version.v1.Version/Version", b"")[0], b"\x08\x01")
 
-    def test_feature_flags_are_sorted_and_say_what_works(self):
+    def test_feature_flags_are_sorted_and_true(self):
         status, answer = self.ask("capabilities.v1.FeatureFlagsService/GetFeatureFlags")
         self.assertEqual(status, 200)
         names = [flag["name"] for flag in answer["featureFlags"]]

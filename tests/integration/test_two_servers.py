@@ -41,7 +41,7 @@ class TwoServers(unittest.TestCase):
         for server in self.servers:
             self.assertNotIn("level=error", server.log())
 
-    def test_what_one_acknowledged_the_next_question_to_another_finds(self):
+    def test_a_push_to_one_server_is_in_the_next_answer_of_another(self):
         start = now_ms()
         for round in range(100):
             writer, reader = self.servers[round % 3], self.servers[(round + 1) % 3]

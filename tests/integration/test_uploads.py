@@ -131,7 +131,7 @@ class Uploads(unittest.TestCase):
         self.assertTrue(done["results"][0]["profileType"].startswith("mine:"), done)
         self.assertEqual(total(self.server, done["results"][0]["profileType"], self.service + "-2"), expected)
 
-    def test_the_original_comes_back_byte_for_byte(self):
+    def test_the_original_is_read_back_byte_for_byte(self):
         text = collapsed(9000)[0]
         upload_id = self.client.upload(text, self.service)
         path = "/api/v1/uploads/original?id=" + upload_id
@@ -211,7 +211,7 @@ class Uploads(unittest.TestCase):
         self.assertIn("%s of %s profiles were refused" % (upload["profiles"], upload["profiles"]), upload["reason"])
         self.assertEqual(upload["refusedProfiles"], upload["profiles"])
 
-    def test_what_is_wrong_is_refused_at_once(self):
+    def test_invalid_uploads_are_refused_at_once(self):
         good = {"fileName": "f", "sizeBytes": 10}
         for change, reason in (
             ({"sizeBytes": 0}, "size_bytes is 0"), ({"partBytes": 9}, "part_bytes is 9; it must be"),

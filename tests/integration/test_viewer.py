@@ -123,7 +123,7 @@ class Viewer(unittest.TestCase):
 
     # ---- a profile ----
 
-    def test_the_headline_says_what_it_is(self):
+    def test_the_headline_names_selector_type_range_and_total(self):
         self.open("flame", '{service_name="shop"}')
         self.assertEqual(self.text("title"), '{service_name="shop"}')
         self.assertRegex(self.text("facts"), r"^process_cpu:cpu:nanoseconds:cpu:nanoseconds · .* to .* UTC · 100 ms$")
@@ -191,7 +191,7 @@ class Viewer(unittest.TestCase):
             self.point(0.1, 2)
             self.assertTrue(self.text("detail").startswith("fib"))
 
-    def test_what_was_left_out_is_said(self):
+    def test_a_note_gives_the_folded_share(self):
         self.open("flame", '{service_name="shop"}', "--max-nodes", "2")
         self.assertRegex(self.text("notes"), r"^This is not all: 90.00% is in hatched frames “other”")
 

@@ -52,7 +52,7 @@ class WebPage(unittest.TestCase):
         page = self.get("/", BROWSER)[2].decode()
         self.assertEqual(re.findall(r"<script(?![^>]*\ssrc=)|<style|\son\w+=|\sstyle=|https?://", page), [])
 
-    def test_files_come_compressed_and_are_the_same_bytes(self):
+    def test_files_are_served_compressed_and_keep_their_bytes(self):
         for path in self.assets():
             plain, packed = self.get(path), self.get(path, {"Accept-Encoding": "gzip"})
             self.assertNotIn("content-encoding", plain[1])

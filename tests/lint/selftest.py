@@ -65,7 +65,7 @@ class Layers(unittest.TestCase):
              " LAYERS has no ~engine for it"],
         )
 
-    def test_a_shown_header_that_nobody_sees_is_reported(self):
+    def test_a_shown_header_that_no_layer_sees_is_reported(self):
         errors = self.errors_of({"include/hearth/engine/query.h": ""})
         self.assertEqual(errors, ["LAYERS: ~engine names store/seen.h, which nobody sees through engine"])
 
@@ -185,7 +185,7 @@ class Proofs(unittest.TestCase):
     def test_tests_and_files_that_are_there_are_no_errors(self):
         self.assertEqual(self.missing("`base/hash.c`, `hash.c` | `test_hash`, `test_a.py`"), [])
 
-    def test_what_is_not_there_is_named(self):
+    def test_missing_tests_and_sources_are_named(self):
         self.assertEqual(self.missing("`base/gone.c` | `test_gone`"),
                          ["threat-model.md: there is no test_gone", "threat-model.md: there is no server/base/gone.c"])
         self.assertEqual(self.missing("`base/` | nothing"), ["threat-model.md: no test proves: x"])
@@ -218,7 +218,7 @@ class Placement(unittest.TestCase):
         self.assertEqual(self.complaints_about(sets=self.SETS + "HEARTH_PLACED(gone, DATA)\n"),
                          ["no migration makes gone, which placement.def or sql/README.md names"])
 
-    def test_what_a_distributed_table_does_not_allow_is_reported(self):
+    def test_statements_that_a_distributed_table_does_not_allow_are_reported(self):
         for later, what in (
             ("ALTER TABLE hearth_data.service ALTER a SET STORAGE EXTERNAL;", "alters the storage of a column"),
             ("ALTER SEQUENCE hearth_data.s RESTART;", "alters a sequence"),

@@ -201,7 +201,7 @@ class Hiding(unittest.TestCase):
                 if guess != request.body and TENANT not in repr(request.body):
                     yield target, request, request._replace(body=guess)
 
-    def test_what_is_hidden_is_told_like_what_does_not_exist(self):
+    def test_hidden_objects_are_refused_like_missing_ones(self):
         wrong, n = [], 0
         for target, request, guess in self.guesses():
             for caller, token in (("other", self.empty), ("narrowed", self.narrowed)):
@@ -214,7 +214,7 @@ class Hiding(unittest.TestCase):
         self.assertEqual(wrong, [], "\n".join(wrong))
         self.assertGreater(n, 150)
 
-    def test_a_refusal_takes_as_long_as_for_what_does_not_exist(self):
+    def test_a_refusal_takes_as_long_as_for_a_missing_object(self):
         """The quickest of many calls each: a class of time, not a measurement. On a busy machine, of more calls."""
         wrong = []
         for target, request, guess in self.guesses():

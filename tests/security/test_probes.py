@@ -118,7 +118,7 @@ class Probes(unittest.TestCase):
         for token in (deleted["token"], expired["token"], other):
             self.expect({**bearer(token), "X-Scope-OrgID": RED}, expected)
 
-    def test_each_role_is_let_in_where_it_should_be_and_nowhere_else(self):
+    def test_each_role_may_call_its_methods_and_no_others(self):
         for role in probes.ROLES:
             for tenant, everywhere in ((RED, False), ("*", True)):
                 token = self.hearth.token((tenant, role))["token"]
@@ -138,7 +138,7 @@ class Probes(unittest.TestCase):
         self.expect({**bearer(token), "X-Scope-OrgID": RED}, expected)
         self.expect({**bearer(token), "X-Scope-OrgID": "*"}, expected)
 
-    def test_a_narrowed_grant_is_no_grant_for_the_whole_server(self):
+    def test_a_narrowed_grant_does_not_cover_the_whole_server(self):
         token = self.hearth.token(("*", "admin", '{team="x"}'))["token"]
         server_wide = [t for t in self.targets if probes.scope(t) == "server" and t.right not in ("PUBLIC", "ANY")]
         self.assertGreater(len(server_wide), 5)
