@@ -14,6 +14,7 @@ import os
 import pathlib
 import pwd
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -57,7 +58,8 @@ for name, *types in (
     ("PQerrorMessage", ctypes.c_char_p, ctypes.c_void_p), ("PQfinish", None, ctypes.c_void_p),
     ("PQsendQuery", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p), ("PQgetResult", ctypes.c_void_p, ctypes.c_void_p),
     ("PQresultErrorMessage", ctypes.c_char_p, ctypes.c_void_p), ("PQclear", None, ctypes.c_void_p),
-    ("PQresultStatus", ctypes.c_int, ctypes.c_void_p),
+    ("PQresultStatus", ctypes.c_int, ctypes.c_void_p), ("PQsocket", ctypes.c_int, ctypes.c_void_p),
+    ("PQtransactionStatus", ctypes.c_int, ctypes.c_void_p), ("PQexec", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p),
     ("PQntuples", ctypes.c_int, ctypes.c_void_p), ("PQnfields", ctypes.c_int, ctypes.c_void_p),
     ("PQgetvalue", ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int),
 ):
@@ -348,9 +350,41 @@ class Server(Questions):
             return int(lock.readline())
 
 
+# The connection of the last sql() and its database: a new one costs PostgreSQL a process and milliseconds. At most one, so
+# that no session stays in a database that a test copies or drops.
+kept = []
+
+
+def take_connection(url):
+    """The kept connection if it is to this database and still open, otherwise a new one."""
+    try:
+        of, connection = kept.pop()
+    except IndexError:  # none, or another thread has it
+        return LIBPQ.PQconnectdb(url.encode())
+
+    # PostgreSQL sends nothing to an idle session before it ends it.
+    said = select.poll()
+    said.register(LIBPQ.PQsocket(connection), select.POLLIN)
+    if of == url and not said.poll(0):
+        return connection
+    LIBPQ.PQfinish(connection)
+    return LIBPQ.PQconnectdb(url.encode())
+
+
+def give_back_connection(url, connection):
+    """Resets the session and keeps it; ends it if another is kept, or if it is broken or in a transaction."""
+    is_idle = LIBPQ.PQstatus(connection) == 0 and LIBPQ.PQtransactionStatus(connection) == 0
+    reset = LIBPQ.PQexec(connection, b"DISCARD ALL") if is_idle and not kept else None
+    if reset and LIBPQ.PQresultStatus(reset) == 1:
+        kept.append((url, connection))
+    else:
+        LIBPQ.PQfinish(connection)
+    LIBPQ.PQclear(reset)
+
+
 def sql(url, text):
     """Rows as lists of text, as psql -At prints them; no COPY. A process of psql would take longer than most statements."""
-    connection = LIBPQ.PQconnectdb(url.encode())
+    connection = take_connection(url)
     out, error = b"", b""
     try:
         if LIBPQ.PQstatus(connection) != 0 or not LIBPQ.PQsendQuery(connection, text.encode()):
@@ -362,7 +396,7 @@ def sql(url, text):
             out += b"".join(b"\t".join(row) + b"\n" for row in rows)
             LIBPQ.PQclear(result)
     finally:
-        LIBPQ.PQfinish(connection)
+        give_back_connection(url, connection)
     if error:
         raise AssertionError("PostgreSQL: " + error.decode(errors="replace"))
     return [line.split("\t") for line in out.decode().splitlines()]
