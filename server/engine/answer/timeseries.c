@@ -10,12 +10,12 @@
  */
 #include "hearth/base/mem.h"
 
+#include "select/series_order.h"
 #include "select/singles.h"
 #include "select/stack_passes.h"
 #include "select/thread_filter.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #define PAGE_BUCKETS 256
 
@@ -228,7 +228,7 @@ static enum hearth_status add_series_values(struct series_run *run, struct bucke
     int64_t sum = 0;
     bool overflow = false;
 
-    for (size_t i = 0; i < values->n; i++) {
+    for (size_t i = 0; i < values->n;) {
         int64_t ts_ns = values->ts_ns[i];
         bool is_before = i == 0 && (group != at.group || ts_ns < at.from_ns);
         if (is_before || (ts_ns >= at.to_ns && !step_cursor(&at, ts_ns, step_ns))) {
@@ -453,46 +453,6 @@ static enum hearth_status make_timeseries(struct series_run *run, struct hearth_
     return HEARTH_OK;
 }
 
-/* The place of a series in the answer. */
-struct ranked_series {
-    double sum;
-    size_t group;
-};
-
-static int compare_series_sums(const void *a, const void *b)
-{
-    const struct ranked_series *x = a, *y = b;
-    return (x->sum < y->sum) - (x->sum > y->sum);
-}
-
-static int compare_ranked_labels(const void *a, const void *b, void *made)
-{
-    const struct ranked_series *x = a, *y = b;
-    const struct hearth_timeseries *series = made;
-    return hearth_labels_cmp(&series[x->group].labels, &series[y->group].labels);
-}
-
-/*
- * Sorts by sum, the largest first, then by labels. Labels are compared only within runs of equal
- * sums, so that their texts stay in the processor's cache meanwhile.
- */
-static void sort_series(struct ranked_series *ranked, size_t n, struct hearth_timeseries *made)
-{
-    if (n > 0) {
-        qsort(ranked, n, sizeof ranked[0], compare_series_sums);
-    }
-
-    for (size_t i = 0, end; i < n; i = end) {
-        end = i + 1;
-        while (end < n && compare_series_sums(&ranked[i], &ranked[end]) == 0) {
-            end++;
-        }
-        if (end - i > 1) {
-            qsort_r(&ranked[i], end - i, sizeof ranked[0], compare_ranked_labels, made);
-        }
-    }
-}
-
 /* Makes the series up to the limit, sorted, and the place of each group among them. */
 static enum hearth_status rank_series(struct series_run *run, size_t *series_of_group,
                                       struct hearth_timeseries **ret_series, size_t *ret_n,
@@ -501,19 +461,20 @@ static enum hearth_status rank_series(struct series_run *run, size_t *series_of_
     struct hearth_arena *arena = run->query->call.arena;
     size_t n = 0, n_groups = run->grouping.n;
     struct hearth_timeseries *made = hearth_arena_calloc(arena, n_groups, sizeof made[0]);
-    struct ranked_series *ranked = hearth_arena_array(arena, n_groups, sizeof ranked[0]);
-    if (made == NULL || ranked == NULL) {
+    struct hearth_ranked_series *ranked = hearth_arena_array(arena, n_groups, sizeof ranked[0]);
+    struct hearth_ranked_series *spare = hearth_arena_array(arena, n_groups, sizeof spare[0]);
+    if (made == NULL || ranked == NULL || spare == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
     HEARTH_TRY(make_timeseries(run, made, err));
     for (size_t g = 0; g < n_groups; g++) {
         if (made[g].n_points > 0) {
-            ranked[n++] = (struct ranked_series){made[g].sum, g};
+            ranked[n++].group = (uint32_t)g;
         }
     }
 
-    sort_series(ranked, n, made);
+    hearth_series_order(ranked, spare, n, made);
     size_t n_kept =
         run->spec->limit > 0 && n > (uint64_t)run->spec->limit ? (size_t)run->spec->limit : n;
     hearth_call_note_series(&run->query->call, n_kept, n);
