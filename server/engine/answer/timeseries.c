@@ -215,6 +215,28 @@ struct series_values {
 };
 
 /*
+ * Adds value i, which is in the bucket of the cursor, and those after it that are, too, to the
+ * bucket and to the sum. Returns the first value that is not.
+ */
+HEARTH_ALWAYS_INLINE size_t fill_bucket(const struct bucket_cursor *at,
+                                        const struct series_values *values, size_t i, int64_t *sum,
+                                        bool *overflow)
+{
+    size_t first = i;
+    int64_t in_bucket = 0;
+
+    do {
+        *overflow |= __builtin_add_overflow(in_bucket, values->values[i++], &in_bucket);
+    } while (i < values->n && values->ts_ns[i] < at->to_ns);
+
+    at->bucket->n += (int64_t)(i - first);
+    *overflow |= __builtin_add_overflow(at->bucket->sum, in_bucket, &at->bucket->sum);
+    *overflow |= __builtin_add_overflow(*sum, in_bucket, sum);
+
+    return i;
+}
+
+/*
  * Adds values to a group. Profiles of a series are read in order of time, so a value is mostly in
  * the bucket of the one before, or in the next: the cursor saves a division for each.
  */
@@ -236,13 +258,12 @@ static enum hearth_status add_series_values(struct series_run *run, struct bucke
             at = run->at;
         }
 
-        if (at.bucket == NULL) { /* after the last whole step */
-            continue;
+        if (at.bucket == NULL) { /* after the last whole step, as are all that follow */
+            break;
         }
 
-        n_points += at.bucket->n++ == 0;
-        overflow |= __builtin_add_overflow(at.bucket->sum, values->values[i], &at.bucket->sum);
-        overflow |= __builtin_add_overflow(sum, values->values[i], &sum);
+        n_points += at.bucket->n == 0;
+        i = fill_bucket(&at, values, i, &sum, &overflow);
     }
 
     run->at = at;
