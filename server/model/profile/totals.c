@@ -10,6 +10,7 @@
 #include "profile/gcd.h"
 
 #include <assert.h>
+#include <endian.h>
 
 #define MAX_VARINT 10u
 
@@ -177,53 +178,192 @@ static bool open_totals(struct hearth_str ts, struct hearth_str val, struct tota
            (r->val_scale == 0 || r->n <= (uint64_t)(r->val_end - r->val));
 }
 
-/* hearth_varint_read, quicker for two bytes: most times have one or two, most values two. */
-HEARTH_ALWAYS_INLINE bool read_number(const uint8_t **at, const uint8_t *end, uint64_t *ret)
-{
-    const uint8_t *p = *at;
+/* Eight bytes of varints. */
+#define MARKS      UINT64_C(0x8080808080808080) /* of bytes that are not the last of their varint */
+#define MARKS_OF_2 UINT64_C(0x0080008000800080) /* of four varints of two bytes */
+#define BITS_OF_2  UINT64_C(0x007f007f007f007f)
+#define BITS_OF_4  UINT64_C(0x00003fff00003fff)
+#define BITS_OF_8  UINT64_C(0x000000000fffffff)
 
-    if (HEARTH_LIKELY(end - p >= 2 && p[0] >= 0x80 && p[1] < 0x80)) {
-        *ret = (p[0] & 0x7fu) | (uint64_t)p[1] << 7;
-        *at = p + 2;
-        return true;
+#define MAX_OF_1 UINT64_C(0x7f) /* of a varint of one byte */
+#define MAX_OF_2 UINT64_C(0x3fff)
+
+/* Joins the seven bits of the bytes in each two of them. */
+HEARTH_ALWAYS_INLINE uint64_t join_pairs(uint64_t word)
+{
+    return (word & BITS_OF_2) | (word >> 1 & BITS_OF_2 << 7);
+}
+
+/* Reads four varints of two bytes each. */
+HEARTH_ALWAYS_INLINE void read_four(uint64_t word, uint64_t *ret)
+{
+    word = join_pairs(word);
+    ret[0] = word & 0xffff;
+    ret[1] = word >> 16 & 0xffff;
+    ret[2] = word >> 32 & 0xffff;
+    ret[3] = word >> 48;
+}
+
+/* Reads eight varints of one byte each. */
+HEARTH_ALWAYS_INLINE void read_eight(uint64_t word, uint64_t *ret)
+{
+    ret[0] = word & 0xff;
+    ret[1] = word >> 8 & 0xff;
+    ret[2] = word >> 16 & 0xff;
+    ret[3] = word >> 24 & 0xff;
+    ret[4] = word >> 32 & 0xff;
+    ret[5] = word >> 40 & 0xff;
+    ret[6] = word >> 48 & 0xff;
+    ret[7] = word >> 56;
+}
+
+/* Reads the varint at the begin of a word, in which it ends. Returns its number of bytes. */
+HEARTH_ALWAYS_INLINE size_t read_first(uint64_t word, uint64_t *ret)
+{
+    uint64_t ends = ~word & MARKS;
+
+    word = join_pairs(word & (ends ^ (ends - 1)));
+    word = (word & BITS_OF_4) | (word >> 2 & BITS_OF_4 << 14);
+    *ret = (word & BITS_OF_8) | (word >> 4 & BITS_OF_8 << 28);
+
+    return ((size_t)__builtin_ctzll(ends) + 1) / 8;
+}
+
+/*
+ * Reads the next n varints; none is larger than *bound. Most times have one or two bytes, most
+ * values two, and neighbours are of one length; numbers of other lengths are read without a branch
+ * for each byte.
+ */
+static bool read_numbers(const uint8_t **cur, const uint8_t *end, uint64_t *ret, size_t n,
+                         uint64_t *bound)
+{
+    const uint8_t *at = *cur;
+    uint64_t any = 0;
+
+    for (size_t i = 0; i < n;) {
+        uint64_t word;
+
+        if (HEARTH_UNLIKELY(n - i < 8 || end - at < 8)) {
+            if (!hearth_varint_read(&at, end, &ret[i])) {
+                return false;
+            }
+            any |= ret[i++];
+            continue;
+        }
+
+        memcpy(&word, at, sizeof word);
+        word = le64toh(word);
+        uint64_t marks = word & MARKS;
+        if (marks == MARKS_OF_2) {
+            read_four(word, &ret[i]);
+            any |= MAX_OF_2;
+            i += 4;
+            at += 8;
+        } else if (marks == 0) {
+            read_eight(word, &ret[i]);
+            any |= MAX_OF_1;
+            i += 8;
+            at += 8;
+        } else if (HEARTH_LIKELY(marks != MARKS)) {
+            at += read_first(word, &ret[i]);
+            any |= ret[i++];
+        } else if (hearth_varint_read(&at, end, &ret[i])) {
+            any |= ret[i++];
+        } else {
+            return false;
+        }
     }
 
-    return hearth_varint_read(at, end, ret);
+    *cur = at;
+    *bound = any;
+
+    return true;
+}
+
+/*
+ * Whether the next n times surely fit, if no change is larger than `most` as a zigzag number: then
+ * they need no test each. Damaged numbers may be large.
+ */
+static bool fit_times(const struct totals_reader *r, size_t n, uint64_t most, int64_t t0_ns)
+{
+    uint64_t distance, time;
+
+    return !__builtin_mul_overflow(most, n, &distance) &&
+           !__builtin_add_overflow(distance, (uint64_t)r->distance, &distance) &&
+           !__builtin_mul_overflow(distance, n, &distance) &&
+           !__builtin_add_overflow(distance, r->time < 0 ? 0 : (uint64_t)r->time, &time) &&
+           !__builtin_mul_overflow(time, r->ts_scale, &time) &&
+           !__builtin_add_overflow(time, t0_ns < 0 ? 0 : (uint64_t)t0_ns, &time) &&
+           time <= INT64_MAX;
+}
+
+/* Reads one time; is_first: the first of all. */
+static bool read_time(struct totals_reader *r, uint64_t word, bool is_first, int64_t t0_ns,
+                      int64_t *ret_ns)
+{
+    int64_t change = hearth_unzigzag(word), ns;
+
+    if (is_first) {
+        r->time = change;
+    } else if (__builtin_add_overflow(r->distance, change, &r->distance) || r->distance < 0 ||
+               __builtin_add_overflow(r->time, r->distance, &r->time)) {
+        return false;
+    }
+
+    return !__builtin_mul_overflow(r->time, (int64_t)r->ts_scale, &ns) &&
+           !__builtin_add_overflow(ns, t0_ns, ret_ns);
 }
 
 /* Reads the next n times; is_first: the first of all is among them. */
 static bool read_times(struct totals_reader *r, size_t n, bool is_first, int64_t t0_ns,
                        int64_t *ts_ns)
 {
-    const uint8_t *at = r->ts, *end = r->ts_end;
-    const int64_t scale = (int64_t)r->ts_scale;
-    int64_t time = r->time, distance = r->distance;
+    HEARTH_UNFILLED uint64_t words[HEARTH_TOTALS_CHUNK];
+    const uint64_t scale = r->ts_scale;
+    uint64_t most;
+    size_t i = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        uint64_t word;
-        int64_t ns;
-
-        if (!read_number(&at, end, &word)) {
-            return false;
-        }
-
-        int64_t change = hearth_unzigzag(word);
-        if (is_first && i == 0) {
-            time = change;
-        } else if (__builtin_add_overflow(distance, change, &distance) || distance < 0 ||
-                   __builtin_add_overflow(time, distance, &time)) {
-            return false;
-        }
-
-        if (__builtin_mul_overflow(time, scale, &ns) ||
-            __builtin_add_overflow(ns, t0_ns, &ts_ns[i])) {
-            return false;
-        }
+    if (!read_numbers(&r->ts, r->ts_end, words, n, &most)) {
+        return false;
     }
 
-    r->ts = at;
-    r->time = time;
-    r->distance = distance;
+    if (is_first && !read_time(r, words[i++], true, t0_ns, ts_ns)) {
+        return false;
+    }
+
+    if (HEARTH_UNLIKELY(!fit_times(r, n, most, t0_ns))) {
+        for (; i < n; i++) {
+            if (!read_time(r, words[i], false, t0_ns, &ts_ns[i])) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /* Only a distance below 0 is left to look for. Sums with one may wrap. */
+    uint64_t time = (uint64_t)r->time, distance = (uint64_t)r->distance, sign = 0;
+    for (; i < n; i++) {
+        distance += (uint64_t)hearth_unzigzag(words[i]);
+        sign |= distance;
+        time += distance;
+        ts_ns[i] = (int64_t)(time * scale + (uint64_t)t0_ns);
+    }
+    r->time = (int64_t)time;
+    r->distance = (int64_t)distance;
+
+    return (int64_t)sign >= 0;
+}
+
+/* Multiplies n values; false if one does not fit. */
+static bool scale_values(int64_t *values, size_t n, uint64_t scale)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t value;
+        if (__builtin_mul_overflow((uint64_t)values[i], scale, &value) || value > INT64_MAX) {
+            return false;
+        }
+        values[i] = (int64_t)value;
+    }
 
     return true;
 }
@@ -231,21 +371,20 @@ static bool read_times(struct totals_reader *r, size_t n, bool is_first, int64_t
 /* Reads the next n values. */
 static bool read_values(struct totals_reader *r, size_t n, int64_t *values)
 {
-    const uint8_t *at = r->val, *end = r->val_end;
     const uint64_t scale = r->val_scale;
+    uint64_t most, largest;
 
-    for (size_t i = 0; i < n; i++) {
-        uint64_t word;
-
-        if (!read_number(&at, end, &word) || __builtin_mul_overflow(word, scale, &word) ||
-            word > INT64_MAX) {
-            return false;
-        }
-
-        values[i] = (int64_t)word;
+    if (!read_numbers(&r->val, r->val_end, (uint64_t *)values, n, &most)) {
+        return false;
     }
 
-    r->val = at;
+    if (HEARTH_UNLIKELY(__builtin_mul_overflow(most, scale, &largest) || largest > INT64_MAX)) {
+        return scale_values(values, n, scale);
+    }
+
+    for (size_t i = 0; i < n; i++) {
+        values[i] = (int64_t)((uint64_t)values[i] * scale);
+    }
 
     return true;
 }
