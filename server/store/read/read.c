@@ -486,6 +486,61 @@ static enum hearth_status take_packed_totals(struct read *read, const PGresult *
     return hearth_totals_read(ts, val, t0_ns, visit_packed_totals, read, err);
 }
 
+static enum hearth_status fail_no_total(const struct read *read, int32_t series_id, int64_t ts_ns,
+                                        struct hearth_err *err)
+{
+    return HEARTH_FAIL(err, HEARTH_CORRUPT,
+                       "a profile of series %d at %lld lacks the total of column %u",
+                       (int)series_id, (long long)ts_ns, (unsigned)read->branch->column);
+}
+
+/* Visit the totals of the profiles of a range of ids. */
+static enum hearth_status take_many_totals(struct read *read, const PGresult *result,
+                                           struct hearth_err *err)
+{
+    const struct read_branch *branch = read->branch;
+    int field = read->statement.field_many;
+    int32_t *ids;
+    int64_t *times, *totals;
+    size_t n, n_times, n_totals;
+
+    if (hearth_pg_is_null(result, 0, field)) { /* no profiles */
+        return HEARTH_OK;
+    }
+
+    hearth_arena_reset(&read->rows);
+    HEARTH_TRY(hearth_pg_i32_array(result, 0, field, &read->rows, &ids, &n, err));
+    HEARTH_TRY(hearth_pg_i64_array(result, 0, field + 1, &read->rows, &times, &n_times, err));
+    HEARTH_TRY(hearth_pg_i64_array(result, 0, field + 2, &read->rows, &totals, &n_totals, err));
+    if (n_times != n || n_totals != n) {
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "%zu profiles have %zu times and %zu totals", n,
+                           n_times, n_totals);
+    }
+
+    struct hearth_read_total total = {.column = branch->column};
+    for (size_t i = 0; i < n; i++) {
+        total.service_id = hearth_branch_service(branch, ids[i]);
+        if (total.service_id == 0) {
+            continue;
+        }
+
+        total.series_id = ids[i];
+        total.ts_ns = times[i];
+        total.total = totals[i];
+        if (total.total < 0) {
+            return fail_no_total(read, ids[i], times[i], err);
+        }
+
+        read->n_rows++;
+        read->n_bytes += (int64_t)sizeof total.total;
+        if (is_profile_valid(read, HEARTH_SOURCE_PROFILE, total.service_id, ids[i], times[i])) {
+            HEARTH_TRY(read->visit_total(read->context, &total, err));
+        }
+    }
+
+    return HEARTH_OK;
+}
+
 static enum hearth_status take_read_total(void *context, const PGresult *result,
                                           struct hearth_err *err)
 {
@@ -500,6 +555,10 @@ static enum hearth_status take_read_total(void *context, const PGresult *result,
     enum hearth_source source = read->branch->leg->source;
     if (source == HEARTH_SOURCE_SEGMENT) {
         return visit_segment(read, result, read->branch->leg, read->statement.field_packed, err);
+    }
+
+    if (read->branch->in_arrays) {
+        return take_many_totals(read, result, err);
     }
 
     /* Totals of an hour. */
@@ -519,9 +578,7 @@ static enum hearth_status take_read_total(void *context, const PGresult *result,
 
     /* The total of a profile. */
     if (hearth_pg_is_null(result, 0, FIELD_TOTAL)) {
-        return HEARTH_FAIL(err, HEARTH_CORRUPT,
-                           "a profile of series %d at %lld lacks the total of column %u",
-                           (int)read->series_id, (long long)at_ns, (unsigned)read->branch->column);
+        return fail_no_total(read, read->series_id, at_ns, err);
     }
 
     struct hearth_read_total total = {

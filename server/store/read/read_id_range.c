@@ -18,6 +18,13 @@
 #define BYTES_PER_SERIES 4096
 /* Days of a leg; of more, sizes are not asked for. */
 #define MAX_DAYS 31
+/*
+ * Profiles of so many ids come in arrays, because libpq takes longer for a row than all else for a
+ * total. All profiles of the leaves may be of these ids, so those of larger leaves come one by one:
+ * a profile takes at least 200 bytes of a leaf, and 36 of arrays.
+ */
+#define IDS_OF_ARRAY     8192
+#define MAX_LEAVES_BYTES ((int64_t)512 << 20)
 
 struct size_query {
     const struct hearth_scope *scope;
@@ -100,20 +107,41 @@ enum hearth_status hearth_read_leaf_bytes(const struct hearth_scope *scope,
     return HEARTH_OK;
 }
 
-bool hearth_read_by_id_range(struct read_branch *branch, int64_t leaf_bytes, const int32_t *series,
-                             size_t n, struct hearth_arena *arena)
+/* Count the series of the branch's column, and find their least and largest id. */
+static size_t find_ids(const struct read_branch *branch, int32_t *ret_first, int32_t *ret_last)
 {
-    assert(n > 0);
+    const struct hearth_read_leg *leg = branch->leg;
+    int32_t first = INT32_MAX, last = INT32_MIN;
+    size_t n = 0;
 
-    if (branch->leg->source != HEARTH_SOURCE_PROFILE || n < MANY_SERIES ||
-        leaf_bytes / BYTES_PER_SERIES >= (int64_t)n) {
+    for (size_t i = 0; i < leg->n_hits; i++) {
+        const struct hearth_series_hit *hit = &leg->hits[i];
+        if (hit->column == branch->column) {
+            first = hit->series_id < first ? hit->series_id : first;
+            last = hit->series_id > last ? hit->series_id : last;
+            n++;
+        }
+    }
+
+    *ret_first = first;
+    *ret_last = last;
+
+    return n;
+}
+
+bool hearth_read_by_id_range(struct read_branch *branch, int64_t leaf_bytes,
+                             struct hearth_arena *arena)
+{
+    const struct hearth_read_leg *leg = branch->leg;
+    int32_t first, last;
+
+    if (leg->source != HEARTH_SOURCE_PROFILE || leg->n_hits < MANY_SERIES) {
         return false;
     }
 
-    int32_t first = series[0], last = series[0];
-    for (size_t i = 1; i < n; i++) {
-        first = series[i] < first ? series[i] : first;
-        last = series[i] > last ? series[i] : last;
+    size_t n = find_ids(branch, &first, &last);
+    if (n < MANY_SERIES || leaf_bytes / BYTES_PER_SERIES >= (int64_t)n) {
+        return false;
     }
 
     size_t n_ids = (size_t)((int64_t)last - first + 1);
@@ -121,18 +149,43 @@ bool hearth_read_by_id_range(struct read_branch *branch, int64_t leaf_bytes, con
         return false;
     }
 
-    uint64_t *wanted = hearth_arena_calloc(arena, n_ids / 64 + 1, sizeof wanted[0]);
-    if (wanted == NULL) {
+    int32_t *services = hearth_arena_calloc(arena, n_ids, sizeof services[0]);
+    if (services == NULL) {
         return false;
     }
 
-    for (size_t i = 0; i < n; i++) {
-        uint32_t id = (uint32_t)series[i] - (uint32_t)first;
-        wanted[id / 64] |= UINT64_C(1) << id % 64;
+    for (size_t i = 0; i < leg->n_hits; i++) {
+        if (leg->hits[i].column == branch->column) {
+            services[(size_t)((int64_t)leg->hits[i].series_id - first)] = leg->hits[i].service_id;
+        }
     }
 
-    branch->wanted = wanted;
+    branch->services = services;
     branch->first_id = first;
     branch->last_id = last;
+    int64_t n_days = (int64_t)hearth_day_of(leg->to_ns - 1) - hearth_day_of(leg->from_ns) + 1;
+    branch->in_arrays = n_days > 0 && leaf_bytes <= MAX_LEAVES_BYTES / n_days;
+
     return true;
+}
+
+/*
+ * One row for each IDS_OF_ARRAY ids. A total that is missing is -1, because series that are not
+ * selected may have fewer columns. Ids are int8 here: the one after the last may not fit.
+ */
+void hearth_read_arrays_from(struct hearth_buf *sql, const struct read_branch *branch,
+                             const char *fields)
+{
+    hearth_buf_printf(sql,
+                      " UNION ALL SELECT %s, a.* FROM generate_series(%d::int8, %d::int8, %d)"
+                      " g (id) CROSS JOIN LATERAL (SELECT array_agg(series_id), array_agg(ts),"
+                      " array_agg(coalesce(totals[%u], -1)) FROM ",
+                      fields, (int)branch->first_id, (int)branch->last_id, IDS_OF_ARRAY,
+                      (unsigned)branch->column + 1);
+}
+
+void hearth_read_arrays_where(struct hearth_buf *sql, const struct read_branch *branch)
+{
+    hearth_buf_printf(sql, " AND series_id BETWEEN g.id AND least(g.id + %d, %d)", IDS_OF_ARRAY - 1,
+                      (int)branch->last_id);
 }

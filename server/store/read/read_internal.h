@@ -39,11 +39,12 @@ struct read_branch {
     const struct hearth_read_leg *leg;
     uint16_t column; /* 0 in branches of segments and costs, which have no column */
     /*
-     * Totals of profiles with ids in [first_id, last_id], of which only those in `wanted` are
-     * selected; NULL: the statement lists the series.
+     * Totals of profiles of series with ids in [first_id, last_id]: by id - first_id the service of
+     * each selected series, and 0 of others. NULL: the statement lists the series.
      */
-    const uint64_t *wanted; /* a bit for each id */
+    const int32_t *services;
     int32_t first_id, last_id;
+    bool in_arrays; /* of many profiles in one row (field_many) */
 };
 
 /* Fields of a row. */
@@ -74,8 +75,13 @@ struct read_statement {
     /* Indexes of optional fields; -1: the statement has no such field. */
     int field_val0, field_members; /* READ_ROWS only */
     int field_packed; /* READ_TOTALS only: packed times or a segment; the next: packed totals */
-    int field_no;     /* profile_no; the next: duration_ns */
-    int field_attrs;  /* READ_ROWS only */
+    /*
+     * READ_TOTALS only: ids of series; the next: times; the next: totals, -1 where the column is
+     * missing. All are NULL in rows of branches that are not in_arrays, or without profiles.
+     */
+    int field_many;
+    int field_no;    /* profile_no; the next: duration_ns */
+    int field_attrs; /* READ_ROWS only */
 };
 
 /* The hits of a series in a leg; *ret_n may be 0. */
@@ -104,21 +110,27 @@ enum hearth_status hearth_read_leaf_bytes(const struct hearth_scope *scope,
                                           struct hearth_arena *arena, int64_t **ret,
                                           struct hearth_err *err);
 /*
- * Let a branch of totals read a range of ids if that is cheaper than looking for each of the
- * series, n > 0 ids. False: it is not, or memory for `wanted` was refused.
+ * Let a branch of totals read a range of ids if that is cheaper than looking for each series of its
+ * leg and column; in arrays if these have bounds. False: it is not, or memory was refused.
  */
-bool hearth_read_by_id_range(struct read_branch *branch, int64_t leaf_bytes, const int32_t *series,
-                             size_t n, struct hearth_arena *arena);
+bool hearth_read_by_id_range(struct read_branch *branch, int64_t leaf_bytes,
+                             struct hearth_arena *arena);
+/* Append " UNION ALL SELECT .. FROM" of a branch in arrays, up to its table. */
+void hearth_read_arrays_from(struct hearth_buf *sql, const struct read_branch *branch,
+                             const char *fields);
+/* Append its condition on series. */
+void hearth_read_arrays_where(struct hearth_buf *sql, const struct read_branch *branch);
+/* The service of a selected series of a branch that reads a range of ids; 0: it is not selected. */
+static inline int32_t hearth_branch_service(const struct read_branch *branch, int32_t series_id)
+{
+    uint32_t i = (uint32_t)series_id - (uint32_t)branch->first_id;
+
+    return series_id >= branch->first_id && series_id <= branch->last_id ? branch->services[i] : 0;
+}
 /* Whether a row of a branch is of a selected series. */
 static inline bool hearth_branch_wants(const struct read_branch *branch, int32_t series_id)
 {
-    if (HEARTH_LIKELY(branch->wanted == NULL)) {
-        return true;
-    }
-
-    uint32_t i = (uint32_t)series_id - (uint32_t)branch->first_id;
-    return series_id >= branch->first_id && series_id <= branch->last_id &&
-           (branch->wanted[i / 64] >> i % 64 & 1) != 0;
+    return HEARTH_LIKELY(branch->services == NULL) || hearth_branch_service(branch, series_id) != 0;
 }
 
 /*

@@ -27,8 +27,8 @@
  * - profile has an index (series_id, ts) INCLUDE (service_id, totals), where equality on series_id
  *   and the range on ts are always index conditions: a bitmap scan (which prefetches) for rows, an
  *   index-only scan for totals.
- *   Where the leaf is small beside the number of series, totals are read by a range of ids
- *   (read_id_range.c): then any plan is cheap.
+ *   Where the leaf is small beside the number of series, totals are read by a range of ids, in
+ *   arrays (read_id_range.c): then any plan is cheap.
  * - The other tables are keyed by service and series. With arrays for both, an index scan would
  *   search each pair. So several services are a nested loop with one service and its own series
  *   inside; OFFSET 0 prevents any other plan. Distributed tables allow no OFFSET there: the nodes
@@ -307,6 +307,15 @@ static void append_rows_fields(struct maker *m, const struct read_branch *branch
     hearth_read_detail_fields(sql, m->out, source != HEARTH_SOURCE_SEGMENT);
 }
 
+/* Append the arrays of a branch that has none. */
+static void append_no_arrays(struct read_statement *out)
+{
+    hearth_buf_cstr(&out->sql, out->field_many >= 0
+                                   ? ", NULL::int4[] AS ids, NULL::int8[] AS times,"
+                                     " NULL::int8[] AS many"
+                                   : "");
+}
+
 /* Append the select list of one branch of totals. */
 static void append_totals_fields(struct maker *m, const struct read_branch *branch, size_t tag)
 {
@@ -340,6 +349,7 @@ static void append_totals_fields(struct maker *m, const struct read_branch *bran
         break;
     }
 
+    append_no_arrays(m->out);
     hearth_read_detail_fields(sql, m->out, branch->leg->source != HEARTH_SOURCE_SEGMENT);
 }
 
@@ -523,12 +533,9 @@ static void append_instants(struct maker *m, const struct read_branch *branch, s
 }
 
 /* Append the condition on series of a plain SELECT: the range of their ids, or a slice of $4. */
-static void append_series(struct maker *m, struct read_branch *branch, struct slice slice)
+static void append_series(struct maker *m, const struct read_branch *branch, struct slice slice)
 {
-    const int64_t *leaf_bytes = m->leaf_bytes;
-    if (leaf_bytes != NULL && m->out->kind == READ_TOTALS &&
-        hearth_read_by_id_range(branch, leaf_bytes[branch->leg - m->plan->legs],
-                                &m->series[slice.first_series - 1], slice.n_series, m->arena)) {
+    if (branch->services != NULL) {
         hearth_buf_printf(&m->out->sql, " AND series_id BETWEEN %d AND %d", (int)branch->first_id,
                           (int)branch->last_id);
         return;
@@ -541,7 +548,26 @@ static void append_series(struct maker *m, struct read_branch *branch, struct sl
     m->lists_series = true;
 }
 
-static void append_branch(struct maker *m, struct read_branch *branch, struct slice slice)
+/* Append a branch of totals in arrays. */
+static void append_arrays(struct maker *m, const struct read_branch *branch, struct slice slice)
+{
+    struct hearth_buf *sql = &m->out->sql;
+    char fields[128];
+
+    (void)snprintf(fields, sizeof fields, "0, 0::int8, 0::int8, '%zu'::int8, NULL::int8%s",
+                   (size_t)(branch - m->out->branches),
+                   m->out->field_packed >= 0 ? ", NULL::bytea, NULL::bytea" : "");
+    hearth_read_arrays_from(sql, branch, fields);
+    append_table(m, sql, branch->leg);
+    hearth_buf_printf(sql, " WHERE service_id = ANY (($1::int4[])[%zu:%zu])", slice.first_run,
+                      slice.first_run + slice.n_runs - 1);
+    hearth_read_arrays_where(sql, branch);
+    append_time_range(m, branch->leg);
+    append_detail(sql, branch->leg, &m->plan->detail);
+    hearth_buf_cstr(sql, ") a");
+}
+
+static void append_branch(struct maker *m, const struct read_branch *branch, struct slice slice)
 {
     struct hearth_buf *sql = &m->out->sql;
     const struct hearth_read_leg *leg = branch->leg;
@@ -553,6 +579,11 @@ static void append_branch(struct maker *m, struct read_branch *branch, struct sl
 
     if (detail->some && leg->source != HEARTH_SOURCE_SEGMENT) {
         append_instants(m, branch, tag);
+        return;
+    }
+
+    if (branch->in_arrays) {
+        append_arrays(m, branch, slice);
         return;
     }
 
@@ -604,6 +635,7 @@ static void append_no_values(struct maker *m)
         hearth_buf_cstr(&out->sql, ", NULL::int8 AS total");
         hearth_buf_cstr(&out->sql,
                         out->field_packed >= 0 ? ", NULL::bytea AS p1, NULL::bytea AS p2" : "");
+        append_no_arrays(out);
         hearth_read_detail_fields(&out->sql, out, false);
     }
 }
@@ -653,7 +685,7 @@ static bool has_one_branch(const struct maker *m, const struct hearth_read_leg *
 }
 
 /* The optional fields of the statement in their order, after the fields that all branches have. */
-static void number_fields(const struct maker *m, bool val0, bool members, bool packed)
+static void number_fields(const struct maker *m, bool val0, bool members, bool packed, bool many)
 {
     struct read_statement *out = m->out;
     const struct hearth_read_detail *detail = &m->plan->detail;
@@ -664,9 +696,31 @@ static void number_fields(const struct maker *m, bool val0, bool members, bool p
     out->field_members = of_rows && members ? field++ : -1;
     out->field_packed = !of_rows && packed ? field : -1;
     field += out->field_packed >= 0 ? 2 : 0;
+    out->field_many = many ? field : -1;
+    field += many ? 3 : 0;
     out->field_no = detail->identity ? field : -1;
     field += detail->identity ? 2 : 0;
     out->field_attrs = of_rows && detail->attrs != HEARTH_ATTRS_NOT_READ ? field : -1;
+}
+
+/* Decide which branches read a range of ids. Returns whether one of them does in arrays. */
+static bool choose_id_ranges(struct maker *m)
+{
+    bool in_arrays = false;
+
+    if (m->leaf_bytes == NULL || m->out->kind != READ_TOTALS) {
+        return false;
+    }
+
+    for (size_t i = 0; i < m->out->n_branches; i++) {
+        struct read_branch *branch = &m->out->branches[i];
+        if (hearth_read_by_id_range(branch, m->leaf_bytes[branch->leg - m->plan->legs], m->arena)) {
+            branch->in_arrays = branch->in_arrays && !m->plan->detail.identity;
+            in_arrays = in_arrays || branch->in_arrays;
+        }
+    }
+
+    return in_arrays;
 }
 
 static enum hearth_status make_branches(struct maker *m, struct hearth_err *err)
@@ -707,7 +761,7 @@ static enum hearth_status make_branches(struct maker *m, struct hearth_err *err)
     }
 
     out->n_branches = n;
-    number_fields(m, val0, members, packed);
+    number_fields(m, val0, members, packed, choose_id_ranges(m));
 
     return HEARTH_OK;
 }
@@ -815,7 +869,7 @@ static bool is_repeated(const struct maker *m)
     }
 
     for (size_t i = 0; i < out->n_branches; i++) {
-        has_range = has_range || out->branches[i].wanted != NULL;
+        has_range = has_range || out->branches[i].services != NULL;
     }
     for (size_t i = 0; i < m->plan->n_legs && n_rows <= MAX_REPEATED_ROWS; i++) {
         n_rows += guess_rows(&m->plan->legs[i]);
@@ -882,7 +936,7 @@ enum hearth_status hearth_read_statement_make(struct read_statement *statement, 
     /* Write the text. */
     append_generations(&m);
     for (size_t i = 0; i < statement->n_branches; i++) {
-        struct read_branch *branch = &statement->branches[i];
+        const struct read_branch *branch = &statement->branches[i];
         const struct selection *selection = &m.selections[m.selection_of[branch->leg - plan->legs]];
         append_branch(&m, branch,
                       has_one_branch(&m, branch->leg) ? selection->all

@@ -2,7 +2,7 @@
 #include "read/read_internal.h"
 #include "read_plans.h"
 
-#define N_IDS 6000
+#define N_IDS 9000 /* more than those of one array */
 
 /* One id in 20 is of another service, and one in 11 has other types: neither is selected. */
 static bool is_selected(int32_t id)
@@ -81,6 +81,13 @@ static void thin_series_are_read_by_a_range_without_others(void **state)
     assert_ok(read_totals(store, hits, n, T0, T0 + HOUR, add_total, &counter, &err));
     assert_int_equal(counter.n_rows, n - 1);
     assert_int_equal(counter.sum, sum_of(1, hits, n));
+
+    /* A selected series without the column is damaged. */
+    struct hearth_err err = HEARTH_ERR_INIT;
+    pg_cluster_run(url, "UPDATE hearth_data.profile SET totals = '{1}' WHERE series_id = 4");
+    assert_int_equal(read_totals(store, hits, n, T0, T0 + HOUR, add_total, &counter, &err),
+                     HEARTH_CORRUPT);
+    assert_non_null(strstr(err.msg, "series 4 at"));
     close_store(store);
     wait_until_disconnected(url);
     assert_in_range(count_searches(url), 1, 8);
@@ -100,7 +107,7 @@ static void what_makes_a_leaf_large_makes_lists_cheaper(void **state)
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO hearth_data.profile SELECT 4, 10000 + s, %lld, 0, 0, 1, 1, 1,"
                    " '{1,1}', decode(repeat(md5(s::text), 200), 'hex'), array['\\x00'::bytea], NULL"
-                   " FROM generate_series(1, 8000) s",
+                   " FROM generate_series(1, 12000) s",
                    (long long)T0);
     pg_cluster_run(url, sql);
     size_t n = list_selected(hits);
@@ -114,6 +121,35 @@ static void what_makes_a_leaf_large_makes_lists_cheaper(void **state)
     assert_true(count_searches(url) >= (long long)n);
 }
 
+static void the_profiles_of_large_leaves_come_one_by_one(void **state)
+{
+    (void)state;
+    enum {
+        N = 140000
+    };
+    static struct hearth_series_hit hits[N];
+    struct hearth_arena arena;
+    struct hearth_read_leg leg = {
+        .source = HEARTH_SOURCE_PROFILE, .to_ns = 1, .hits = hits, .n_hits = N};
+    struct read_branch branch = {.leg = &leg};
+    hearth_arena_init(&arena, 0);
+    for (int32_t i = 0; i < N; i++) {
+        hits[i] = (struct hearth_series_hit){.service_id = 1, .series_id = i + 1};
+    }
+    assert_true(hearth_read_by_id_range(&branch, 512 << 20, &arena));
+    assert_true(branch.in_arrays);
+    assert_true(hearth_read_by_id_range(&branch, (512 << 20) + 1, &arena));
+    assert_false(branch.in_arrays);
+
+    /* Leaves of two days have twice as much. */
+    leg.to_ns = HEARTH_NS_PER_DAY + 1;
+    assert_true(hearth_read_by_id_range(&branch, 256 << 20, &arena));
+    assert_true(branch.in_arrays);
+    assert_true(hearth_read_by_id_range(&branch, (256 << 20) + 1, &arena));
+    assert_false(branch.in_arrays);
+    hearth_arena_release(&arena);
+}
+
 static void a_range_pays_for_many_ids_that_are_dense_in_a_small_leaf(void **state)
 {
     (void)state;
@@ -121,36 +157,43 @@ static void a_range_pays_for_many_ids_that_are_dense_in_a_small_leaf(void **stat
         N = 5000,
         LEAF = 4096 * (N - 1)
     };
-    static int32_t series[N];
+    static struct hearth_series_hit hits[N + 1]; /* the last one is of another column */
     struct hearth_arena arena;
-    const struct hearth_read_leg leg = {.source = HEARTH_SOURCE_PROFILE};
-    const struct hearth_read_leg late = {.source = HEARTH_SOURCE_LATE};
-    struct read_branch branch = {.leg = &leg}, other = {.leg = &late};
+    struct hearth_read_leg leg = {
+        .source = HEARTH_SOURCE_PROFILE, .to_ns = 1, .hits = hits, .n_hits = N + 1};
+    struct hearth_read_leg late = {.source = HEARTH_SOURCE_LATE, .hits = hits, .n_hits = N + 1};
+    struct read_branch branch = {.leg = &leg, .column = 1}, other = {.leg = &late, .column = 1};
     hearth_arena_init(&arena, 0);
 
     for (int32_t i = 0; i < N; i++) {
-        series[i] = INT32_MAX - N - N / 4 - 2 + i;
+        hits[i] = (struct hearth_series_hit){
+            .service_id = 7 + i % 2, .series_id = INT32_MAX - N - N / 4 - 2 + i, .column = 1};
     }
-    assert_false(hearth_read_by_id_range(&branch, INT64_MAX, series, N, &arena));
-    assert_false(hearth_read_by_id_range(&branch, (int64_t)4096 * N, series, N, &arena));
-    assert_false(hearth_read_by_id_range(&branch, LEAF, series, 4095, &arena));
-    assert_false(hearth_read_by_id_range(&other, LEAF, series, N, &arena));
+    hits[N] = (struct hearth_series_hit){.service_id = 9, .series_id = 1};
+    assert_false(hearth_read_by_id_range(&branch, INT64_MAX, &arena));
+    assert_false(hearth_read_by_id_range(&branch, (int64_t)4096 * N, &arena));
+    leg.n_hits = 4095;
+    assert_false(hearth_read_by_id_range(&branch, LEAF, &arena));
+    leg.n_hits = N + 1;
+    assert_false(hearth_read_by_id_range(&other, LEAF, &arena));
     assert_true(hearth_branch_wants(&branch, 0));
 
     /* A fifth of the ids may be of others, and no more. */
-    int32_t first = series[0];
-    series[0] = first + N + N / 4;
-    assert_true(hearth_read_by_id_range(&branch, LEAF, series, N, &arena));
+    int32_t first = hits[0].series_id;
+    hits[0].series_id = first + N + N / 4;
+    assert_true(hearth_read_by_id_range(&branch, LEAF, &arena));
+    assert_true(branch.in_arrays);
     for (int32_t i = 0; i < N; i++) {
-        assert_true(hearth_branch_wants(&branch, series[i]));
+        assert_true(hearth_branch_wants(&branch, hits[i].series_id));
+        assert_int_equal(hearth_branch_service(&branch, hits[i].series_id), 7 + i % 2);
     }
     assert_false(hearth_branch_wants(&branch, first));
-    assert_false(hearth_branch_wants(&branch, series[N - 1] + 1));
+    assert_false(hearth_branch_wants(&branch, hits[N - 1].series_id + 1));
     assert_false(hearth_branch_wants(&branch, INT32_MIN));
-    series[0]++;
-    branch = (struct read_branch){.leg = &leg};
-    assert_false(hearth_read_by_id_range(&branch, LEAF, series, N, &arena));
-    assert_null(branch.wanted);
+    hits[0].series_id++;
+    branch = (struct read_branch){.leg = &leg, .column = 1};
+    assert_false(hearth_read_by_id_range(&branch, LEAF, &arena));
+    assert_null(branch.services);
     hearth_arena_release(&arena);
 }
 
@@ -160,6 +203,7 @@ int main(void)
         cmocka_unit_test(thin_series_are_read_by_a_range_without_others),
         cmocka_unit_test(what_makes_a_leaf_large_makes_lists_cheaper),
         cmocka_unit_test(a_range_pays_for_many_ids_that_are_dense_in_a_small_leaf),
+        cmocka_unit_test(the_profiles_of_large_leaves_come_one_by_one),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }
