@@ -199,13 +199,17 @@ static void add_tenant_names(struct hearth_wall *wall, const struct hearth_scope
                                                : n);
 }
 
+bool hearth_wall_stands(const struct hearth_scope *scope)
+{
+    return !scope->is_owner && atomic_load(&scope->store->wall.is_up);
+}
+
 void hearth_wall_init(struct hearth_wall *wall, const struct hearth_scope *scope,
                       const int32_t *services, size_t n_services)
 {
     assert(services != NULL || n_services == 0);
 
-    *wall =
-        (struct hearth_wall){.is_up = !scope->is_owner && atomic_load(&scope->store->wall.is_up)};
+    *wall = (struct hearth_wall){.is_up = hearth_wall_stands(scope)};
     hearth_arena_init(&wall->arena, 0);
     if (!wall->is_up) {
         return;

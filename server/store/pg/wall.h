@@ -44,6 +44,8 @@ void hearth_wall_init(struct hearth_wall *wall, const struct hearth_scope *scope
                       const int32_t *services, size_t n_services);
 void hearth_wall_release(struct hearth_wall *wall);
 
+/* Whether the statements of a scope see rows of its tenants only. */
+bool hearth_wall_stands(const struct hearth_scope *scope);
 /* The wall for a connection's member `wall`; NULL: the owner. */
 const struct hearth_pg_params *hearth_wall_params(const struct hearth_wall *wall);
 

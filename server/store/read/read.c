@@ -20,6 +20,7 @@
 #include "pg/pg.h"
 #include "pg/session.h"
 #include "pg/store_state.h"
+#include "pg/wall.h"
 #include "read/read_internal.h"
 #include "read/read_parts.h"
 
@@ -681,8 +682,12 @@ static enum hearth_status make_statement(struct read *read, enum read_kind kind,
         HEARTH_TRY(hearth_read_leaf_bytes(read->scope, plan, &read->arena, &leaf_bytes, err));
     }
 
+    /* A policy is tested for each row, which took twice as long in the plan of arrays. */
+    const struct read_leaves leaves = {.bytes = leaf_bytes,
+                                       .in_arrays = !hearth_wall_stands(read->scope)};
+
     return hearth_read_statement_make(&read->statement, kind, plan, is_distributed, NULL,
-                                      leaf_bytes, &read->arena, err);
+                                      leaf_bytes != NULL ? &leaves : NULL, &read->arena, err);
 }
 
 /* Return the services of a state; NULL: no memory. */

@@ -84,6 +84,12 @@ struct read_statement {
     int field_attrs; /* READ_ROWS only */
 };
 
+/* What a statement may know of the leaves that its legs read. */
+struct read_leaves {
+    const int64_t *bytes; /* [plan->n_legs], from hearth_read_leaf_bytes; not NULL */
+    bool in_arrays;       /* ranges of ids may come in arrays */
+};
+
 /* The hits of a series in a leg; *ret_n may be 0. */
 const struct hearth_series_hit *hearth_read_hits_of(const struct hearth_read_leg *leg,
                                                     int32_t service_id, int32_t series_id,
@@ -136,16 +142,16 @@ static inline bool hearth_branch_wants(const struct read_branch *branch, int32_t
 /*
  * Make the statement of a plan with at least one leg, for tables that are distributed or not
  * (pg/layout.h); part (NULL: none): for the tables of its shards, with a plan that
- * hearth_read_part_plan has made. leaf_bytes: from hearth_read_leaf_bytes; NULL: every branch lists
- * its series. Branches and parameters in arena; the caller releases statement->sql, also after a
- * failure. RESOURCE_EXHAUSTED: too many legs or columns.
+ * hearth_read_part_plan has made. leaves NULL: every branch lists its series. Branches and
+ * parameters in arena; the caller releases statement->sql, also after a failure.
+ * RESOURCE_EXHAUSTED: too many legs or columns.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_read_statement_make(struct read_statement *statement, enum read_kind kind,
                                               const struct hearth_read_plan *plan,
                                               bool is_distributed,
                                               const struct hearth_node_part *part,
-                                              const int64_t *leaf_bytes, struct hearth_arena *arena,
-                                              struct hearth_err *err);
+                                              const struct read_leaves *leaves,
+                                              struct hearth_arena *arena, struct hearth_err *err);
 
 #endif

@@ -84,7 +84,7 @@ struct maker {
     struct hearth_arena *arena;
     bool is_distributed;
     const struct hearth_node_part *part; /* NULL: data tables are named */
-    const int64_t *leaf_bytes;           /* [plan->n_legs], or NULL */
+    const struct read_leaves *leaves;    /* NULL: every branch lists its series */
     bool lists_series;                   /* a branch uses $4 */
     struct selection *selections;
     size_t n_selections;
@@ -708,14 +708,16 @@ static bool choose_id_ranges(struct maker *m)
 {
     bool in_arrays = false;
 
-    if (m->leaf_bytes == NULL || m->out->kind != READ_TOTALS) {
+    if (m->leaves == NULL || m->out->kind != READ_TOTALS) {
         return false;
     }
 
     for (size_t i = 0; i < m->out->n_branches; i++) {
         struct read_branch *branch = &m->out->branches[i];
-        if (hearth_read_by_id_range(branch, m->leaf_bytes[branch->leg - m->plan->legs], m->arena)) {
-            branch->in_arrays = branch->in_arrays && !m->plan->detail.identity;
+        int64_t leaf_bytes = m->leaves->bytes[branch->leg - m->plan->legs];
+        if (hearth_read_by_id_range(branch, leaf_bytes, m->arena)) {
+            branch->in_arrays =
+                branch->in_arrays && m->leaves->in_arrays && !m->plan->detail.identity;
             in_arrays = in_arrays || branch->in_arrays;
         }
     }
@@ -911,8 +913,8 @@ enum hearth_status hearth_read_statement_make(struct read_statement *statement, 
                                               const struct hearth_read_plan *plan,
                                               bool is_distributed,
                                               const struct hearth_node_part *part,
-                                              const int64_t *leaf_bytes, struct hearth_arena *arena,
-                                              struct hearth_err *err)
+                                              const struct read_leaves *leaves,
+                                              struct hearth_arena *arena, struct hearth_err *err)
 {
     assert(plan->n_legs > 0 && plan->state != NULL);
     assert(part == NULL || (part->n_shards > 0 && plan->n_legs % part->n_shards == 0));
@@ -924,7 +926,7 @@ enum hearth_status hearth_read_statement_make(struct read_statement *statement, 
                       .arena = arena,
                       .is_distributed = is_distributed && part == NULL,
                       .part = part,
-                      .leaf_bytes = leaf_bytes};
+                      .leaves = leaves};
 
     /* Decide on slices and branches. */
     HEARTH_TRY(slice_hits(&m, err));
