@@ -17,6 +17,7 @@
 #ifndef HEARTH_MODEL_NAME_TREE_H
 #define HEARTH_MODEL_NAME_TREE_H
 
+#include "hearth/base/hash.h"
 #include "hearth/base/str.h"
 #include "hearth/model/profile.h"
 
@@ -101,6 +102,15 @@ void hearth_name_tree_end(struct hearth_name_tree *tree);
 /* Find or add; between _begin and _end. HEARTH_NO_INDEX: memory was refused or the tree is full. */
 uint32_t hearth_name_tree_intern(struct hearth_name_tree *tree, struct hearth_str text);
 uint32_t hearth_name_tree_child(struct hearth_name_tree *tree, uint32_t parent, uint32_t name);
+/*
+ * The node where the stack with this key ends (dict.h), if a dictionary of this tree has noted it;
+ * likewise. HEARTH_NO_INDEX: it is not known. Notes are forgotten when there are more than 65,536
+ * and more than two for each stack of the dictionaries, and a note that finds no memory is lost.
+ */
+uint32_t hearth_name_tree_find_stack(const struct hearth_name_tree *tree,
+                                     struct hearth_hash128 key);
+void hearth_name_tree_note_stack(struct hearth_name_tree *tree, struct hearth_hash128 key,
+                                 uint32_t node);
 /* Count one use more, or one less, of a node with all its ancestors, or of a name; likewise. */
 void hearth_name_tree_use_node(struct hearth_name_tree *tree, uint32_t node);
 void hearth_name_tree_use_name(struct hearth_name_tree *tree, uint32_t name);

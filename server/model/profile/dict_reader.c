@@ -8,7 +8,11 @@
  *
  * Name tree: texts are interned in it and stack traces become nodes of it, both under its lock.
  * Consecutive stacks usually share their root-most locations, so the walk for a stack starts where
- * it differs from the previous one.
+ * it differs from the last one that was walked.
+ *
+ * A dictionary that is loaded at once looks its stacks up by their keys first: another dictionary
+ * of the service has most of them, and equal keys mean equal names. The keys cost less than the
+ * walks, but they are made for all stacks, so a dictionary that grows by a few stacks only walks.
  */
 #include "hearth/base/mem.h"
 #include "hearth/base/varint.h"
@@ -36,8 +40,9 @@ struct hearth_dict_impl {
     /* Names in the tree of strings [0, n_named). */
     uint32_t *name_of;
     uint32_t n_named;
-    /* Path of the stack that was added last: the node of each of its locations, root first. */
+    /* Nodes of the root-most n_path locations of stack path_stack, root first. */
     uint32_t *path;
+    uint32_t n_path, path_stack;
     size_t cap_path;
     /* The keys of all stacks; NULL until needed. Several readers may make them at the same time. */
     struct hearth_hash128 *_Atomic stack_keys;
@@ -495,17 +500,19 @@ static uint32_t add_location_nodes(struct hearth_dict *dict, uint32_t node,
     return node;
 }
 
-/* Number of root-most locations that stack s shares with stack s - 1. */
+/* Number of root-most locations that stack s shares with the path. */
 static uint32_t count_shared(const struct hearth_dict *dict, uint32_t s)
 {
-    if (s == 0 || dict->stack_first[s + 1] == 0) { /* the latter: no stack so far has a location */
+    const struct hearth_dict_impl *impl = dict->impl;
+
+    if (impl->n_path == 0) {
         return 0;
     }
 
     const uint32_t *a = dict->stack_locs + dict->stack_first[s];
     const uint32_t *a_end = dict->stack_locs + dict->stack_first[s + 1];
-    const uint32_t *b = dict->stack_locs + dict->stack_first[s - 1];
-    const uint32_t *b_end = a;
+    const uint32_t *b_end = dict->stack_locs + dict->stack_first[impl->path_stack + 1];
+    const uint32_t *b = b_end - impl->n_path;
     uint32_t n = 0;
     while (a_end > a && b_end > b && *--a_end == *--b_end) {
         n++;
@@ -514,34 +521,53 @@ static uint32_t count_shared(const struct hearth_dict *dict, uint32_t s)
     return n;
 }
 
-/* Find or make the nodes of all new stacks. Call between _begin and _end of the tree. */
-static bool place_stacks(struct hearth_dict *dict)
+/* Find or make the node of stack s by its locations. HEARTH_NO_INDEX if memory was refused. */
+static uint32_t walk_stack(struct hearth_dict *dict, uint32_t s)
 {
     struct hearth_dict_impl *impl = dict->impl;
+    uint32_t depth = dict->stack_first[s + 1] - dict->stack_first[s];
+    const uint32_t *locs = depth == 0 ? NULL : dict->stack_locs + dict->stack_first[s];
 
-    if (!name_strings(dict) || !hearth_mem_grow(&dict->stack_node, &impl->cap_stack_node,
+    if (!hearth_mem_grow(&impl->path, &impl->cap_path, depth, sizeof(uint32_t))) {
+        return HEARTH_NO_INDEX;
+    }
+
+    /* Keep the shared part of the path, and walk from its end to the leaf. */
+    impl->n_path = count_shared(dict, s);
+    impl->path_stack = s;
+    uint32_t node = impl->n_path == 0 ? 0 : impl->path[impl->n_path - 1];
+    while (impl->n_path < depth) {
+        node = add_location_nodes(dict, node, &dict->locations[locs[depth - 1 - impl->n_path]]);
+        if (node == HEARTH_NO_INDEX) {
+            return node;
+        }
+        impl->path[impl->n_path++] = node;
+    }
+
+    return node;
+}
+
+/*
+ * Find or make the nodes of all new stacks; keys[s] of all stacks, NULL: they are only walked. Call
+ * between _begin and _end of the tree.
+ */
+static bool place_stacks(struct hearth_dict *dict, const struct hearth_hash128 *keys)
+{
+    if (!name_strings(dict) || !hearth_mem_grow(&dict->stack_node, &dict->impl->cap_stack_node,
                                                 dict->n_stacks, sizeof(uint32_t))) {
         return false;
     }
 
-    /* At the start, impl->path belongs to the last stack of an earlier call. */
     for (uint32_t s = dict->n_tree_stacks; s < dict->n_stacks; s++) {
-        uint32_t depth = dict->stack_first[s + 1] - dict->stack_first[s];
-        const uint32_t *locs = depth == 0 ? NULL : dict->stack_locs + dict->stack_first[s];
-        if (!hearth_mem_grow(&impl->path, &impl->cap_path, depth, sizeof(uint32_t))) {
+        uint32_t known =
+            keys == NULL ? HEARTH_NO_INDEX : hearth_name_tree_find_stack(dict->tree, keys[s]);
+        uint32_t node = known != HEARTH_NO_INDEX ? known : walk_stack(dict, s);
+        if (node == HEARTH_NO_INDEX) {
             return false;
         }
 
-        /* Walk from the last shared node to the leaf. */
-        uint32_t shared = count_shared(dict, s);
-        uint32_t node = shared == 0 ? 0 : impl->path[shared - 1];
-
-        for (uint32_t d = shared; d < depth; d++) {
-            node = add_location_nodes(dict, node, &dict->locations[locs[depth - 1 - d]]);
-            if (node == HEARTH_NO_INDEX) {
-                return false;
-            }
-            impl->path[d] = node;
+        if (keys != NULL && known == HEARTH_NO_INDEX) {
+            hearth_name_tree_note_stack(dict->tree, keys[s], node);
         }
 
         /* The stack uses its leaf node from now on. */
@@ -553,40 +579,13 @@ static bool place_stacks(struct hearth_dict *dict)
     return true;
 }
 
-enum hearth_status hearth_dict_build_tree(struct hearth_dict *dict, struct hearth_err *err)
-{
-    assert(dict != NULL);
-
-    if (dict->tree == NULL) {
-        dict->tree = hearth_name_tree_new();
-    }
-
-    if (dict->tree == NULL) {
-        return FAIL_NO_MEMORY(err);
-    }
-
-    hearth_name_tree_begin(dict->tree);
-    bool done = place_stacks(dict);
-    hearth_name_tree_end(dict->tree);
-
-    return done ? HEARTH_OK : FAIL_NO_MEMORY(err);
-}
-
 /* ---- keys of stacks ---- */
 
-enum hearth_status hearth_dict_stack_keys(const struct hearth_dict *dict,
-                                          struct hearth_arena *scratch,
+static enum hearth_status make_stack_keys(const struct hearth_dict *dict,
+                                          struct hearth_arena *arena,
                                           const struct hearth_hash128 **ret_keys,
                                           struct hearth_err *err)
 {
-    struct hearth_dict_impl *impl = dict->impl;
-    struct hearth_hash128 *kept = atomic_load(&impl->stack_keys);
-
-    if (kept != NULL) {
-        *ret_keys = kept;
-        return HEARTH_OK;
-    }
-
     /* The stacks as samples of a profile, which is what keys are made of. */
     const struct hearth_profile all = {
         .strings = dict->strings,
@@ -604,7 +603,55 @@ enum hearth_status hearth_dict_stack_keys(const struct hearth_dict *dict,
         .n_samples = dict->n_stacks,
     };
     struct hearth_stack_keys made;
-    HEARTH_TRY(hearth_stack_keys_make(&all, scratch, &made, err));
+    HEARTH_TRY(hearth_stack_keys_make(&all, arena, &made, err));
+    *ret_keys = made.stack;
+
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_dict_build_tree(struct hearth_dict *dict, struct hearth_err *err)
+{
+    assert(dict != NULL);
+
+    if (dict->tree == NULL) {
+        dict->tree = hearth_name_tree_new();
+    }
+
+    if (dict->tree == NULL) {
+        return FAIL_NO_MEMORY(err);
+    }
+
+    /* Without memory for keys, the stacks are walked. */
+    struct hearth_arena scratch;
+    const struct hearth_hash128 *keys = NULL;
+    hearth_arena_init(&scratch, 0);
+    if (dict->n_tree_stacks < dict->n_stacks / 2) {
+        (void)make_stack_keys(dict, &scratch, &keys, NULL);
+    }
+
+    hearth_name_tree_begin(dict->tree);
+    bool done = place_stacks(dict, keys);
+    hearth_name_tree_end(dict->tree);
+    hearth_arena_release(&scratch);
+
+    return done ? HEARTH_OK : FAIL_NO_MEMORY(err);
+}
+
+enum hearth_status hearth_dict_stack_keys(const struct hearth_dict *dict,
+                                          struct hearth_arena *scratch,
+                                          const struct hearth_hash128 **ret_keys,
+                                          struct hearth_err *err)
+{
+    struct hearth_dict_impl *impl = dict->impl;
+    struct hearth_hash128 *kept = atomic_load(&impl->stack_keys);
+
+    if (kept != NULL) {
+        *ret_keys = kept;
+        return HEARTH_OK;
+    }
+
+    const struct hearth_hash128 *made;
+    HEARTH_TRY(make_stack_keys(dict, scratch, &made, err));
 
     /* Keep them. If another reader was faster, its keys, which are equal, stay. */
     size_t n_bytes = dict->n_stacks * sizeof kept[0];
@@ -613,7 +660,7 @@ enum hearth_status hearth_dict_stack_keys(const struct hearth_dict *dict,
         return FAIL_NO_MEMORY(err);
     }
     if (n_bytes > 0) {
-        memcpy(keys, made.stack, n_bytes);
+        memcpy(keys, made, n_bytes);
     }
     if (!atomic_compare_exchange_strong(&impl->stack_keys, &kept, keys)) {
         hearth_mem_free(keys);

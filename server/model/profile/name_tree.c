@@ -10,6 +10,10 @@
  *
  * Uses are counted at the node where a dictionary's stack ends. A node is alive if a stack ends in
  * it or a child is alive. So a dictionary costs one count per stack, not one per node.
+ *
+ * The dictionaries of several days have mostly the same stacks. Where a stack ends is noted by its
+ * key, so that dictionaries after the first find it without a walk. Stacks may be noted that no
+ * dictionary has any more, so the number of notes is bounded by that of the stacks in use.
  */
 #include "hearth/model/name_tree.h"
 
@@ -24,6 +28,9 @@
 #define STALE_NODES (UINT32_C(64) << 10)
 #define STALE_BYTES ((size_t)4 << 20)
 
+/* Notes of stacks are kept below this number, however few stacks are in use. */
+#define KEPT_NOTES (UINT32_C(64) << 10)
+
 /* Ranks of the layer's locks (hearth/base/sync.h): there is one. */
 enum hearth_model_rank {
     HEARTH_RANK_NAME_TREE = HEARTH_RANKS_MODEL, /* name_tree.lock: one tree, while it grows */
@@ -37,6 +44,8 @@ struct hearth_name_tree_impl {
      * use a name, plus its live nodes. */
     uint32_t *node_uses[HEARTH_NAME_TREE_SEGMENTS], *name_uses[HEARTH_NAME_TREE_SEGMENTS];
     uint32_t n_live_nodes;
+    uint64_t n_stack_uses;           /* uses by stacks, of all nodes */
+    struct hearth_idmap stack_nodes; /* where stacks end, by their keys */
     size_t text_bytes, live_text_bytes;
     struct hearth_arena texts;
     struct hearth_idmap name_ids;
@@ -109,6 +118,7 @@ struct hearth_name_tree *hearth_name_tree_new(void)
     hearth_mutex_init(&impl->lock, HEARTH_RANK_NAME_TREE, "name_tree.lock");
     hearth_arena_init(&impl->texts, 0);
     hearth_idmap_init(&impl->name_ids);
+    hearth_idmap_init(&impl->stack_nodes);
     impl->seed = hearth_hash_process_seed();
     if (!make_entry_room(impl, 0, tree->nodes, sizeof tree->nodes[0][0], impl->node_uses) ||
         !make_entry_room(impl, 0, tree->names, sizeof tree->names[0][0], impl->name_uses)) {
@@ -147,6 +157,7 @@ void hearth_name_tree_unref(struct hearth_name_tree *tree)
 
     hearth_mem_free(impl->children);
     hearth_idmap_release(&impl->name_ids);
+    hearth_idmap_release(&impl->stack_nodes);
     hearth_arena_release(&impl->texts);
     hearth_mutex_destroy(&impl->lock);
     hearth_mem_free(impl);
@@ -191,7 +202,8 @@ void hearth_name_tree_end(struct hearth_name_tree *tree)
     atomic_store_explicit(
         &impl->n_bytes,
         sizeof *tree + sizeof *impl + impl->segment_bytes + impl->texts.used_bytes +
-            impl->cap_children * sizeof impl->children[0] + hearth_idmap_bytes(&impl->name_ids),
+            impl->cap_children * sizeof impl->children[0] + hearth_idmap_bytes(&impl->name_ids) +
+            hearth_idmap_bytes(&impl->stack_nodes),
         memory_order_relaxed);
 
     /* Publish names first: a reader that sees a node must see its name. */
@@ -324,6 +336,32 @@ uint32_t hearth_name_tree_child(struct hearth_name_tree *tree, uint32_t parent, 
     return node;
 }
 
+/* ---- stacks ---- */
+
+uint32_t hearth_name_tree_find_stack(const struct hearth_name_tree *tree, struct hearth_hash128 key)
+{
+    hearth_mutex_assert_held(&tree->impl->lock);
+
+    uint32_t node = hearth_idmap_find(&tree->impl->stack_nodes, key);
+    return node == HEARTH_IDMAP_NONE ? HEARTH_NO_INDEX : node;
+}
+
+void hearth_name_tree_note_stack(struct hearth_name_tree *tree, struct hearth_hash128 key,
+                                 uint32_t node)
+{
+    hearth_mutex_assert_held(&tree->impl->lock);
+    assert(node < tree->impl->n_nodes);
+
+    /* Most of too many notes are of stacks that no dictionary has any more. */
+    struct hearth_name_tree_impl *impl = tree->impl;
+    if (impl->stack_nodes.n >= KEPT_NOTES && impl->stack_nodes.n / 2 >= impl->n_stack_uses) {
+        hearth_idmap_release(&impl->stack_nodes);
+    }
+
+    bool is_new;
+    (void)hearth_idmap_intern(&impl->stack_nodes, key, node, &is_new);
+}
+
 /* ---- use ---- */
 
 void hearth_name_tree_use_name(struct hearth_name_tree *tree, uint32_t name)
@@ -355,6 +393,7 @@ void hearth_name_tree_use_node(struct hearth_name_tree *tree, uint32_t node)
     assert(node < tree->impl->n_nodes);
 
     struct hearth_name_tree_impl *impl = tree->impl;
+    impl->n_stack_uses++;
     while (node != 0 && (*find_uses(impl->node_uses, node))++ == 0) {
         struct hearth_name_node born = hearth_name_tree_node(tree, node);
         impl->n_live_nodes++;
@@ -370,6 +409,7 @@ void hearth_name_tree_drop_node(struct hearth_name_tree *tree, uint32_t node)
     assert(node == 0 || *find_uses(tree->impl->node_uses, node) > 0);
 
     struct hearth_name_tree_impl *impl = tree->impl;
+    impl->n_stack_uses--;
     while (node != 0 && --*find_uses(impl->node_uses, node) == 0) {
         struct hearth_name_node dead = hearth_name_tree_node(tree, node);
         impl->n_live_nodes--;

@@ -198,6 +198,83 @@ static void the_name_tree_has_one_node_for_each_path(void **state)
     hearth_arena_release(&arena);
 }
 
+static void two_days_have_one_node_for_each_stack(void **state)
+{
+    (void)state;
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct synth_world world;
+    synth_world_init(&world, 3, 40, 120, 800, 10, &arena);
+    struct hearth_name_tree *tree = hearth_name_tree_new();
+    struct hearth_dict *dicts[2];
+    struct hearth_profile profiles[2];
+    uint32_t *ids[2], n_nodes = 0;
+    for (unsigned day = 0; day < 2; day++) {
+        struct hearth_dict_writer *writer = hearth_dict_writer_new();
+        dicts[day] = hearth_dict_new();
+        hearth_dict_use_tree(dicts[day], tree);
+        profiles[day] = synth_profile(&world, 700, 1 + day, &arena, NULL);
+        ids[day] = resolve(writer, &profiles[day], &arena);
+        ship(writer, dicts[day]);
+        build_tree(dicts[day]);
+        hearth_dict_writer_free(writer);
+        assert_true(hearth_name_tree_size(tree) > n_nodes); /* each has stacks of its own */
+        n_nodes = hearth_name_tree_size(tree);
+    }
+
+    /* Whether a stack was found or walked, its path has its names. */
+    for (unsigned day = 0; day < 2; day++) {
+        for (uint32_t s = 0; s < profiles[day].n_samples; s++) {
+            assert_same_path(dicts[day], ids[day][s], &profiles[day], s);
+        }
+    }
+    hearth_dict_free(dicts[0]);
+    hearth_dict_free(dicts[1]);
+    hearth_name_tree_unref(tree);
+    hearth_arena_release(&arena);
+}
+
+static void only_a_dictionary_of_mostly_new_stacks_looks_them_up(void **state)
+{
+    (void)state;
+    struct small small;
+    small_init(&small);
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_name_tree *tree = hearth_name_tree_new();
+    struct hearth_stack_keys keys = keys_of(&small.profile, &arena);
+
+    /* The first and the last stack are noted at a node where they do not end. */
+    hearth_name_tree_begin(tree);
+    uint32_t noted =
+        hearth_name_tree_child(tree, 0, hearth_name_tree_intern(tree, HEARTH_STR("noted")));
+    hearth_name_tree_note_stack(tree, keys.stack[0], noted);
+    hearth_name_tree_note_stack(tree, keys.stack[4], noted);
+    hearth_name_tree_end(tree);
+
+    /* Four stacks at once, then one. */
+    struct hearth_dict_writer *writer = hearth_dict_writer_new();
+    struct hearth_dict *dict = hearth_dict_new();
+    hearth_dict_use_tree(dict, tree);
+    for (small.profile.n_samples = 4; small.profile.n_samples < 6; small.profile.n_samples++) {
+        (void)resolve(writer, &small.profile, &arena);
+        ship(writer, dict);
+        build_tree(dict);
+    }
+    assert_int_equal(dict->stack_node[0], noted);
+    assert_names(dict, 1, "0xffffffffffffffff;0x0;main");
+    assert_names(dict, 4, "libc.so.6+0x4f0;main");
+
+    /* Stacks that were walked are noted. */
+    hearth_name_tree_begin(tree);
+    assert_int_equal(hearth_name_tree_find_stack(tree, keys.stack[1]), dict->stack_node[1]);
+    hearth_name_tree_end(tree);
+    hearth_dict_writer_free(writer);
+    hearth_dict_free(dict);
+    hearth_name_tree_unref(tree);
+    hearth_arena_release(&arena);
+}
+
 static void keeps_unsymbolised_inlined_folded_and_empty_stacks(void **state)
 {
     (void)state;
@@ -663,6 +740,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reader_learns_every_stack_that_a_writer_resolved),
         cmocka_unit_test(the_name_tree_has_one_node_for_each_path),
+        cmocka_unit_test(two_days_have_one_node_for_each_stack),
+        cmocka_unit_test(only_a_dictionary_of_mostly_new_stacks_looks_them_up),
         cmocka_unit_test(keeps_unsymbolised_inlined_folded_and_empty_stacks),
         cmocka_unit_test(names_made_of_addresses_do_not_disturb_the_ids_of_later_chunks),
         cmocka_unit_test(a_stack_is_identified_by_its_locations_lines_and_mappings),

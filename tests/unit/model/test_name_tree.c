@@ -130,6 +130,52 @@ static void dead_texts_make_a_tree_stale_too(void **state)
     hearth_name_tree_unref(tree);
 }
 
+static struct hearth_hash128 number_key(uint32_t i)
+{
+    return hearth_hash128(&i, sizeof i, 7);
+}
+
+/* Notes `n` stacks that end in `node`; returns how many of them are known afterwards. */
+static uint32_t note_stacks(struct hearth_name_tree *tree, uint32_t n, uint32_t node)
+{
+    uint32_t n_known = 0;
+    hearth_name_tree_begin(tree);
+    for (uint32_t i = 0; i < n; i++) {
+        hearth_name_tree_note_stack(tree, number_key(i), node);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t found = hearth_name_tree_find_stack(tree, number_key(i));
+        assert_true(found == node || found == HEARTH_NO_INDEX);
+        n_known += found == node;
+    }
+    hearth_name_tree_end(tree);
+    return n_known;
+}
+
+static void notes_of_stacks_are_bounded_by_the_stacks_in_use(void **state)
+{
+    (void)state;
+    const uint32_t kept = 64 << 10;
+    struct hearth_name_tree *tree = hearth_name_tree_new();
+    size_t before = hearth_name_tree_bytes(tree);
+    uint32_t node = add_path(tree, "main;handle");
+    assert_int_equal(note_stacks(tree, kept, node), kept);
+    assert_true(hearth_name_tree_bytes(tree) > before + (size_t)kept * 20);
+
+    /* One more: all are forgotten, because one stack is in use. */
+    assert_int_equal(note_stacks(tree, kept + 1, node), 1);
+    assert_true(hearth_name_tree_bytes(tree) < before + (size_t)kept * 20);
+
+    /* With enough in use they stay. */
+    hearth_name_tree_begin(tree);
+    for (uint32_t i = 0; i < kept; i++) {
+        hearth_name_tree_use_node(tree, node);
+    }
+    hearth_name_tree_end(tree);
+    assert_int_equal(note_stacks(tree, kept + 1, node), kept + 1);
+    hearth_name_tree_unref(tree);
+}
+
 static void refused_memory_leaves_the_tree_intact(void **state)
 {
     (void)state;
@@ -216,6 +262,7 @@ int main(void)
         cmocka_unit_test(unused_nodes_are_dead_until_they_are_used_again),
         cmocka_unit_test(a_tree_that_is_mostly_dead_is_stale),
         cmocka_unit_test(dead_texts_make_a_tree_stale_too),
+        cmocka_unit_test(notes_of_stacks_are_bounded_by_the_stacks_in_use),
         cmocka_unit_test(refused_memory_leaves_the_tree_intact),
         cmocka_unit_test(readers_need_no_lock_while_it_grows),
     };
