@@ -36,7 +36,13 @@ struct hearth_dict_impl {
     size_t cap_stack_node, cap_name_of;
     struct text_block *texts;
     size_t n_text_bytes;
+    /*
+     * At least the number of frames: locations of stacks, times the lines of the longest location.
+     * If that is above the limit, they are counted once, and those of each chunk from then on.
+     */
     uint64_t n_frames;
+    uint32_t max_lines; /* of a location; at least 1 */
+    bool counts_frames;
     /* Names in the tree of strings [0, n_named). */
     uint32_t *name_of;
     uint32_t n_named;
@@ -51,8 +57,9 @@ struct hearth_dict_impl {
 /* Parts of a chunk that is not yet published. */
 struct incoming_chunk {
     struct hearth_dict_head head;
-    uint32_t n_strings, n_lines;
+    uint32_t n_strings, n_lines, max_lines;
     uint64_t n_frames;
+    bool counts_frames;
     struct text_block *texts;
 };
 
@@ -68,6 +75,7 @@ struct hearth_dict *hearth_dict_new(void)
     }
 
     dict->impl = impl;
+    impl->max_lines = 1;
     if (!hearth_mem_grow(&dict->strings, &impl->cap_strings, 1, sizeof dict->strings[0]) ||
         !hearth_mem_grow(&dict->stack_first, &impl->cap_stack_first, 1, sizeof(uint32_t))) {
         hearth_dict_free(dict);
@@ -266,6 +274,7 @@ static enum hearth_status read_locations(struct hearth_dict *dict, struct incomi
     const uint8_t *end = at + in->head.n_bytes[HEARTH_DICT_LOCATIONS];
 
     in->n_lines = dict->n_lines;
+    in->max_lines = impl->max_lines;
     if (!hearth_mem_grow(&dict->locations, &impl->cap_locations, end_id,
                          sizeof dict->locations[0])) {
         return FAIL_NO_MEMORY(err);
@@ -280,6 +289,7 @@ static enum hearth_status read_locations(struct hearth_dict *dict, struct incomi
 
         /* The lines of a location follow it; make room for them first. */
         location->first_line = in->n_lines;
+        in->max_lines = location->n_lines > in->max_lines ? location->n_lines : in->max_lines;
         uint32_t n_lines;
         if (__builtin_add_overflow(in->n_lines, location->n_lines, &n_lines)) {
             return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED, "dictionary has too many lines");
@@ -300,6 +310,42 @@ static enum hearth_status read_locations(struct hearth_dict *dict, struct incomi
     return at == end ? HEARTH_OK : fail_entry("end of locations before", end_id, err);
 }
 
+static enum hearth_status fail_frames(struct hearth_err *err)
+{
+    return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED, "dictionary has more than %u frames",
+                       (unsigned)HEARTH_DICT_MAX_FRAMES);
+}
+
+/* Count the frames of stack_locs[from..to). */
+static uint64_t count_stack_frames(const struct hearth_dict *dict, uint32_t from, uint32_t to)
+{
+    uint64_t n = 0;
+    for (uint32_t i = from; i < to; i++) {
+        uint32_t n_lines = dict->locations[dict->stack_locs[i]].n_lines;
+        n += n_lines == 0 ? 1 : n_lines;
+    }
+
+    return n;
+}
+
+/* Add the frames of the new stacks, whose locations are stack_locs[from..to); refuse too many. */
+static enum hearth_status check_new_frames(const struct hearth_dict *dict,
+                                           struct incoming_chunk *in, uint32_t from, uint32_t to,
+                                           struct hearth_err *err)
+{
+    const struct hearth_dict_impl *impl = dict->impl;
+    uint64_t at_most = impl->n_frames + (uint64_t)(to - from) * in->max_lines;
+
+    in->counts_frames = impl->counts_frames || at_most > HEARTH_DICT_MAX_FRAMES;
+    in->n_frames = at_most;
+    if (in->counts_frames) {
+        uint64_t before = impl->counts_frames ? impl->n_frames : count_stack_frames(dict, 0, from);
+        in->n_frames = before + count_stack_frames(dict, from, to);
+    }
+
+    return in->n_frames > HEARTH_DICT_MAX_FRAMES ? fail_frames(err) : HEARTH_OK;
+}
+
 static enum hearth_status read_stacks(struct hearth_dict *dict, struct incoming_chunk *in,
                                       const uint8_t *at, struct hearth_err *err)
 {
@@ -310,7 +356,6 @@ static enum hearth_status read_stacks(struct hearth_dict *dict, struct incoming_
         in->head.start[HEARTH_DICT_LOCATIONS] + in->head.count[HEARTH_DICT_LOCATIONS];
     const uint8_t *end = at + in->head.n_bytes[HEARTH_DICT_STACKS];
 
-    in->n_frames = impl->n_frames;
     if (!hearth_mem_grow(&dict->stack_first, &impl->cap_stack_first, (size_t)end_id + 1,
                          sizeof(uint32_t))) {
         return FAIL_NO_MEMORY(err);
@@ -323,16 +368,16 @@ static enum hearth_status read_stacks(struct hearth_dict *dict, struct incoming_
             return fail_entry("stack trace", i, err);
         }
 
-        /*
-         * No overflow: n_locs is bounded by the number of frames, depth by the size of the chunk in
-         * memory.
-         */
+        /* A location has at least one frame. */
         size_t want = (size_t)n_locs + (size_t)depth;
+        if (want > HEARTH_DICT_MAX_FRAMES) {
+            return fail_frames(err);
+        }
         if (!hearth_mem_grow(&dict->stack_locs, &impl->cap_stack_locs, want, sizeof(uint32_t))) {
             return FAIL_NO_MEMORY(err);
         }
 
-        /* Decode the locations, counting their frames. */
+        /* Decode the locations. */
         int64_t location = 0;
         for (uint64_t d = 0; d < depth; d++) {
             uint64_t delta;
@@ -341,20 +386,17 @@ static enum hearth_status read_stacks(struct hearth_dict *dict, struct incoming_
                 location < 0 || location >= n_locations) {
                 return fail_entry("stack trace", i, err);
             }
-            uint32_t n_lines = dict->locations[location].n_lines;
-            in->n_frames += n_lines == 0 ? 1 : n_lines;
-            if (in->n_frames > HEARTH_DICT_MAX_FRAMES) {
-                return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
-                                   "dictionary has more than %u frames",
-                                   (unsigned)HEARTH_DICT_MAX_FRAMES);
-            }
             dict->stack_locs[n_locs++] = (uint32_t)location;
         }
 
         dict->stack_first[i + 1] = n_locs;
     }
 
-    return at == end ? HEARTH_OK : fail_entry("end of stack traces before", end_id, err);
+    if (at != end) {
+        return fail_entry("end of stack traces before", end_id, err);
+    }
+
+    return check_new_frames(dict, in, dict->stack_first[start], n_locs, err);
 }
 
 /* Read all tables. Entries below the published counts are unchanged. */
@@ -421,6 +463,8 @@ enum hearth_status hearth_dict_apply(struct hearth_dict *dict, struct hearth_str
     dict->n_lines = in.n_lines;
     dict->n_stacks += in.head.count[HEARTH_DICT_STACKS];
     impl->n_frames = in.n_frames;
+    impl->max_lines = in.max_lines;
+    impl->counts_frames = in.counts_frames;
 
     return HEARTH_OK;
 }

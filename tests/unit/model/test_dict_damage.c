@@ -196,12 +196,74 @@ static void a_frame_bomb_is_refused_before_it_costs_memory(void **state)
     hearth_buf_release(&stacks);
 }
 
+/* One stack, `depth` times the same location. */
+static void put_stack(struct hearth_buf *out, uint32_t depth, uint32_t location)
+{
+    hearth_buf_varint(out, depth);
+    for (uint32_t i = 0; i < depth; i++) {
+        hearth_buf_varint(out, i == 0 ? hearth_zigzag(location) : 0);
+    }
+}
+
+static void frames_are_counted_exactly_where_locations_differ_in_length(void **state)
+{
+    (void)state;
+    enum {
+        N_LINES = 20000,
+        LONG = 0,
+        SHORT = 1
+    };
+    /* The last depth that is allowed fills the dictionary up to a frame of the short location. */
+    const uint32_t fill = (HEARTH_DICT_MAX_FRAMES - 5000) / N_LINES;
+    const uint32_t rest = HEARTH_DICT_MAX_FRAMES - 5000 - fill * N_LINES;
+    const struct {
+        uint32_t depth, location;
+        enum hearth_status status;
+    } steps[] = {
+        {5000, SHORT, HEARTH_OK}, /* times the lines of the long one it would be too many */
+        {fill, LONG, HEARTH_OK},  {1, LONG, HEARTH_RESOURCE_EXHAUSTED},
+        {rest, SHORT, HEARTH_OK}, {1, SHORT, HEARTH_RESOURCE_EXHAUSTED},
+    };
+    struct hearth_buf locations, stacks;
+    hearth_buf_init(&locations, 0);
+    hearth_buf_init(&stacks, 0);
+    hearth_buf_byte(&locations, 0);
+    hearth_buf_varint(&locations, (uint64_t)N_LINES << 1);
+    for (int i = 0; i < 2 * N_LINES; i++) {
+        hearth_buf_byte(&locations, 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        hearth_buf_byte(&locations, 0);
+    }
+
+    struct hearth_dict *dict = hearth_dict_new();
+    struct section_text sections[HEARTH_DICT_N_TABLES] = {
+        {1, 0, {NULL, 0}},
+        {0, 0, {NULL, 0}},
+        {0, 0, {NULL, 0}},
+        {0, 2, hearth_buf_view(&locations)},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(steps); i++) {
+        hearth_buf_reset(&stacks);
+        put_stack(&stacks, steps[i].depth, steps[i].location);
+        sections[HEARTH_DICT_STACKS] =
+            (struct section_text){dict->n_stacks, 1, hearth_buf_view(&stacks)};
+        assert_int_equal(apply_sections(dict, sections), steps[i].status);
+        sections[HEARTH_DICT_LOCATIONS] = (struct section_text){2, 0, {NULL, 0}};
+    }
+    assert_int_equal(dict->n_stacks, 3);
+    hearth_dict_free(dict);
+    hearth_buf_release(&locations);
+    hearth_buf_release(&stacks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(damaged_chunks_change_nothing),
         cmocka_unit_test(indices_beyond_their_table_are_corrupt),
         cmocka_unit_test(a_frame_bomb_is_refused_before_it_costs_memory),
+        cmocka_unit_test(frames_are_counted_exactly_where_locations_differ_in_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
