@@ -43,27 +43,41 @@ struct hearth_partitions {
     "toast_tuple_target = 8160, autovacuum_vacuum_insert_threshold = 50000," \
     " autovacuum_vacuum_insert_scale_factor = 0.02"
 
+/*
+ * Columns of packed values, which no condition names and no plan depends on. Of such an array,
+ * ANALYZE would keep its most frequent elements whole, in megabytes for each leaf; a session that
+ * plans a query reads the statistics of all columns it selects, and keeps them.
+ */
+#define NO_STATISTICS(column) "ALTER " column " SET STATISTICS 0"
+#define BLOCK_STATISTICS    \
+    NO_STATISTICS("totals") \
+    ", " NO_STATISTICS("members") ", " NO_STATISTICS("ids") ", " NO_STATISTICS("vals")
+
 static const struct {
     const char *name, *options;
-    int64_t units_per_day; /* length of a day in the unit of the partition key */
+    int64_t units_per_day;  /* length of a day in the unit of the partition key */
+    const char *statistics; /* actions of ALTER TABLE on a new leaf; NULL: none */
 } PARENTS[] = {
     /* in the order of the bits HEARTH_LEAF_... */
-    {"profile", LEAF_OPTIONS, HEARTH_NS_PER_DAY},
-    {"dict_chunk", "toast_tuple_target = 8160", 1},
-    {"series_hour", "fillfactor = 100", 24},
-    {"roll_10m", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
-    {"roll_1h", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
-    {"roll_1d", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
-    {"hour_totals", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
-    {"segment", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
-    {"span_group", LEAF_OPTIONS, HEARTH_NS_PER_DAY},
+    {"profile", LEAF_OPTIONS, HEARTH_NS_PER_DAY,
+     NO_STATISTICS("totals") ", " NO_STATISTICS("ids") ", " NO_STATISTICS("vals")},
+    {"dict_chunk", "toast_tuple_target = 8160", 1, NO_STATISTICS("payload")},
+    {"series_hour", "fillfactor = 100", 24, NULL},
+    {"roll_10m", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY, BLOCK_STATISTICS},
+    {"roll_1h", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY, BLOCK_STATISTICS},
+    {"roll_1d", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY, BLOCK_STATISTICS},
+    {"hour_totals", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY,
+     NO_STATISTICS("ts") ", " NO_STATISTICS("vals")},
+    {"segment", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY,
+     NO_STATISTICS("heads") ", " NO_STATISTICS("payload")},
+    {"span_group", LEAF_OPTIONS, HEARTH_NS_PER_DAY, NULL},
     /* Parts are merged often: vacuum makes the space of dead rows usable early. */
-    {"span_index", "toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05", 1},
+    {"span_index", "toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05", 1, NULL},
     /* A row grows for a minute: free space on its page avoids writes to the indexes. */
-    {"monitor_minute", "fillfactor = 60", 1440},
-    {"network_sample", LEAF_OPTIONS, HEARTH_NS_PER_DAY / HEARTH_NS_PER_MS},
+    {"monitor_minute", "fillfactor = 60", 1440, NULL},
+    {"network_sample", LEAF_OPTIONS, HEARTH_NS_PER_DAY / HEARTH_NS_PER_MS, NULL},
     /* Of months; they refuse TRUNCATE. */
-    {"audit", LEAF_OPTIONS, HEARTH_NS_PER_DAY / HEARTH_NS_PER_MS},
+    {"audit", LEAF_OPTIONS, HEARTH_NS_PER_DAY / HEARTH_NS_PER_MS, NULL},
 };
 
 _Static_assert(HEARTH_LEAVES_ALL + 1 == 1 << HEARTH_ARRAY_LEN(PARENTS), "a bit for each parent");
@@ -280,6 +294,21 @@ static enum hearth_status identify_rows(struct hearth_pg *pg, const char *leaf,
     return hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err);
 }
 
+/* Lets ANALYZE skip columns; a new table does not inherit that. */
+static enum hearth_status skip_statistics(struct hearth_pg *pg, size_t parent, const char *leaf,
+                                          struct hearth_err *err)
+{
+    char sql[320];
+
+    if (PARENTS[parent].statistics == NULL) {
+        return HEARTH_OK;
+    }
+
+    (void)snprintf(sql, sizeof sql, "ALTER TABLE %s %s", leaf, PARENTS[parent].statistics);
+
+    return hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err);
+}
+
 static enum hearth_status create_leaf(struct hearth_pg *pg, size_t parent, const char *leaf,
                                       bool is_distributed, struct hearth_err *err)
 {
@@ -290,6 +319,7 @@ static enum hearth_status create_leaf(struct hearth_pg *pg, size_t parent, const
                    " INCLUDING CONSTRAINTS) WITH (%s)",
                    leaf, PARENTS[parent].name, PARENTS[parent].options);
     HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err));
+    HEARTH_TRY(skip_statistics(pg, parent, leaf, err));
     if (is_distributed && 1u << parent == HEARTH_LEAF_PROFILE) {
         HEARTH_TRY(identify_rows(pg, leaf, err));
     }

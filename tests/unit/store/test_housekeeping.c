@@ -72,6 +72,41 @@ static void expect_days_ahead(const char *url, int n)
     PQfinish(conn);
 }
 
+/* A statement with one text in it. */
+static void expect_text(const char *url, const char *sql, const char *want)
+{
+    PGconn *conn = pg_cluster_connect(url);
+    PGresult *result = PQexec(conn, sql);
+    assert_string_equal(PQgetvalue(result, 0, 0), want);
+    PQclear(result);
+    PQfinish(conn);
+}
+
+static void analyze_keeps_nothing_of_packed_columns(void **state)
+{
+    (void)state;
+    char url[256];
+    struct hearth_store *store = open_fresh(url, NULL);
+    pg_cluster_run(url, "INSERT INTO hearth_data.profile SELECT 1, i, t, 1, 1, i, 1, 1, ARRAY[i],"
+                        " int8send(i), ARRAY[int8send(i)], int8send(i)"
+                        " FROM generate_series(1, 100) i, extract(epoch FROM now()) s,"
+                        " LATERAL (SELECT (s * 1e9)::int8 AS t) u");
+    pg_cluster_run(url, "ANALYZE");
+    expect_text(url,
+                "SELECT string_agg(attname, ' ' ORDER BY attname) FROM pg_stats"
+                " WHERE tablename = 'profile_' || to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD')",
+                "attrs duration_ns n_samples period profile_no series_id service_id ts writer_id");
+
+    /* All columns of bytes, except those of a few bytes or of spans and requests. */
+    expect_text(url,
+                "SELECT string_agg(DISTINCT parent || '.' || attname, ' ') FROM pg_attribute a,"
+                " pg_inherits, LATERAL (SELECT inhparent::regclass::text AS parent) p"
+                " WHERE attrelid = inhrelid AND atttypid IN ('bytea'::regtype, 'bytea[]'::regtype)"
+                " AND attstattarget <> 0 AND parent !~ 'span_|network_'",
+                "hearth_data.profile.attrs");
+    close_store(store);
+}
+
 static void partitions_are_made_as_many_days_ahead_as_the_option_says(void **state)
 {
     (void)state;
@@ -281,6 +316,7 @@ static void a_server_that_lives_is_seen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(analyze_keeps_nothing_of_packed_columns),
         cmocka_unit_test(partitions_are_made_as_many_days_ahead_as_the_option_says),
         cmocka_unit_test(
             a_day_whose_partitions_cannot_be_made_is_counted_as_missing_and_delays_nothing_else),
