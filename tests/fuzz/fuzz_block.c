@@ -1,8 +1,9 @@
 /*
- * fuzz_block.c -- hostile packed totals and sets of series: read without a crash; what is read and
- * packed again reads the same.
+ * fuzz_block.c -- hostile packed totals, of one or of several series, and sets of series: read
+ * without a crash; what is read and packed again reads the same.
  *
- * Input: first byte even: a length, packed times of it, then packed values. Odd: a set of series.
+ * Input: first byte odd: a set of series. Even: a length, packed times of it, then packed values,
+ * of one series and of several.
  */
 #include "hearth/model/block.h"
 
@@ -74,6 +75,47 @@ static void totals(const uint8_t *data, size_t size)
     hearth_arena_release(&arena);
 }
 
+static void totals_of_several(const uint8_t *data, size_t size)
+{
+    size_t n_ts = size == 0 ? 0 : data[0];
+    if (n_ts + 1 > size) {
+        return;
+    }
+    struct hearth_totals_group group = {
+        .ts = hearth_str_n((const char *)data + 1, n_ts),
+        .val = hearth_str_n((const char *)data + 1 + n_ts, size - 1 - n_ts)};
+    struct hearth_str all_ts = group.ts, all_val = group.val;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_buf ts, val;
+    hearth_buf_init(&ts, 0);
+    hearth_buf_init(&val, 0);
+    bool has = true;
+    enum hearth_status status = HEARTH_OK;
+    while (has && status == HEARTH_OK) {
+        int32_t before = group.series_id;
+        status = hearth_totals_group_next(&group, &has, &err);
+        require(status == HEARTH_OK || status == HEARTH_CORRUPT);
+        if (status == HEARTH_OK && has) {
+            const struct hearth_totals one = {group.series_ts, &group.series_val};
+            require(group.series_id > before);
+            hearth_totals_group_add(before, group.series_id, &one, 1, &ts, &val);
+        }
+    }
+    /* Numbers of more bytes than they need become shorter. */
+    require(status != HEARTH_OK || (ts.n <= all_ts.n && val.n <= all_val.n));
+    /* Times alone have the same series. */
+    if (status == HEARTH_OK) {
+        int32_t last = group.series_id;
+        group = (struct hearth_totals_group){.ts = all_ts};
+        for (has = true; has;) {
+            require(hearth_totals_group_next(&group, &has, &err) == HEARTH_OK);
+        }
+        require(group.series_id == last);
+    }
+    hearth_buf_release(&ts);
+    hearth_buf_release(&val);
+}
+
 static void members(const uint8_t *data, size_t size)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -110,6 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (data[0] % 2 == 0) {
         totals(data + 1, size - 1);
+        totals_of_several(data + 1, size - 1);
     } else {
         members(data + 1, size - 1);
     }

@@ -119,6 +119,38 @@ HEARTH_MUST_CHECK enum hearth_status hearth_totals_read(struct hearth_str ts, st
                                                         int64_t t0_ns, hearth_totals_fn *visit,
                                                         void *context, struct hearth_err *err);
 
+/* ---- packed totals of several series ---- */
+
+/*
+ * Packed totals of several series in columns that they share. A column has of each series, by
+ * ascending id:
+ *
+ * ts:  varint(distance to the id before, the first to 0), varint(length), its packed times
+ * val: varint(length), its packed values
+ */
+void hearth_totals_group_add(int32_t id_before, int32_t series_id,
+                             const struct hearth_totals *totals, uint32_t n_types,
+                             struct hearth_buf *ts, struct hearth_buf *vals); /* [n_types] */
+
+/* Bytes of the packed value of a single profile, at most. */
+#define HEARTH_TOTALS_ONE_BYTES 11
+/* Pack the value of a single profile, and return its bytes. A negative one is read as CORRUPT. */
+size_t hearth_totals_pack_one(int64_t value, char out[HEARTH_TOTALS_ONE_BYTES]);
+
+/* Walks through the series of one value column. It begins with the two columns and all else 0. */
+struct hearth_totals_group {
+    struct hearth_str ts, val; /* bytes of the series that follow; val.p NULL: times alone */
+    int32_t series_id;         /* the series; its packed totals are: */
+    struct hearth_str series_ts, series_val;
+};
+
+/*
+ * Go to the next series. *ret_has false: there is no other one. CORRUPT for damaged bytes, but the
+ * packed totals of the series may be damaged, too.
+ */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_totals_group_next(struct hearth_totals_group *group, bool *ret_has, struct hearth_err *err);
+
 /* ---- sets of series ---- */
 
 /* Append n ascending, distinct, positive ids as delta varints. */

@@ -432,3 +432,90 @@ enum hearth_status hearth_totals_read(struct hearth_str ts, struct hearth_str va
 
     return HEARTH_OK;
 }
+
+/* ---- totals of several series ---- */
+
+static void add_bytes(struct hearth_buf *out, struct hearth_str bytes)
+{
+    hearth_buf_varint(out, bytes.n);
+    hearth_buf_str(out, bytes);
+}
+
+void hearth_totals_group_add(int32_t id_before, int32_t series_id,
+                             const struct hearth_totals *totals, uint32_t n_types,
+                             struct hearth_buf *ts, struct hearth_buf *vals)
+{
+    assert(id_before >= 0 && id_before < series_id);
+
+    hearth_buf_varint(ts, (uint64_t)((int64_t)series_id - id_before));
+    add_bytes(ts, totals->ts);
+    for (uint32_t k = 0; k < n_types; k++) {
+        add_bytes(&vals[k], totals->vals[k]);
+    }
+}
+
+size_t hearth_totals_pack_one(int64_t value, char out[HEARTH_TOTALS_ONE_BYTES])
+{
+    /* The scale is the value, of which there is one. */
+    size_t n = hearth_varint_write((uint8_t *)out, (uint64_t)value);
+    assert(n < HEARTH_TOTALS_ONE_BYTES);
+    if (value != 0) {
+        out[n++] = 1;
+    }
+
+    return n;
+}
+
+/* Cuts a number off the beginning. */
+static bool cut_number(struct hearth_str *from, uint64_t *ret)
+{
+    const uint8_t *at = (const uint8_t *)from->p, *begin = at;
+    if (from->n == 0 || !hearth_varint_read(&at, at + from->n, ret)) {
+        return false;
+    }
+
+    size_t n = (size_t)(at - begin);
+    *from = hearth_str_n(from->p + n, from->n - n);
+
+    return true;
+}
+
+/* Cuts a length and as many bytes off the beginning. */
+static bool cut_bytes(struct hearth_str *from, struct hearth_str *ret)
+{
+    uint64_t n;
+    if (!cut_number(from, &n) || n > from->n) {
+        return false;
+    }
+
+    *ret = hearth_str_n(from->p, (size_t)n);
+    *from = hearth_str_n(from->p + n, from->n - (size_t)n);
+
+    return true;
+}
+
+enum hearth_status hearth_totals_group_next(struct hearth_totals_group *group, bool *ret_has,
+                                            struct hearth_err *err)
+{
+    assert(group->series_id >= 0);
+
+    if (group->ts.n == 0 && group->val.n == 0) {
+        *ret_has = false;
+        return HEARTH_OK;
+    }
+
+    uint64_t distance;
+    if (!cut_number(&group->ts, &distance) || distance == 0 ||
+        distance > (uint64_t)(INT32_MAX - group->series_id) ||
+        !cut_bytes(&group->ts, &group->series_ts) ||
+        (group->val.p != NULL && !cut_bytes(&group->val, &group->series_val))) {
+        return HEARTH_FAIL(err, HEARTH_CORRUPT,
+                           "packed totals of several series are damaged after series %d",
+                           (int)group->series_id);
+    }
+
+    group->series_id += (int32_t)distance;
+    *ret_has = true;
+
+    return HEARTH_OK;
+}

@@ -192,6 +192,89 @@ static void the_visitor_can_end_the_reading(void **state)
     hearth_arena_release(&arena);
 }
 
+/* ---- packed totals of several series ---- */
+
+static void totals_of_several_series_are_restored(void **state)
+{
+    (void)state;
+    static const int32_t ids[] = {3, 4, 1000, INT32_MAX};
+    const int64_t ts[] = {7, 9, 12, 900}, values[] = {1, 0, 50, 3, 7, 7, INT64_MAX, 2};
+    struct hearth_arena arena;
+    struct hearth_buf ts_bytes, vals[2];
+    hearth_arena_init(&arena, 0);
+    hearth_buf_init(&ts_bytes, 0);
+    hearth_buf_init(&vals[0], 0);
+    hearth_buf_init(&vals[1], 0);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(ids); i++) { /* i + 1 profiles each */
+        struct hearth_totals packed;
+        assert_int_equal(hearth_totals_encode(ts, values, i + 1, 2, 5, &arena, &packed, &g_err),
+                         HEARTH_OK);
+        hearth_totals_group_add(i == 0 ? 0 : ids[i - 1], ids[i], &packed, 2, &ts_bytes, vals);
+    }
+    for (size_t k = 0; k < 2; k++) {
+        struct hearth_totals_group group = {.ts = hearth_buf_view(&ts_bytes),
+                                            .val = hearth_buf_view(&vals[k])};
+        bool has;
+        size_t n = 0;
+        while (hearth_totals_group_next(&group, &has, &g_err) == HEARTH_OK && has) {
+            struct points points = {.n = 0};
+            assert_int_equal(group.series_id, ids[n++]);
+            assert_int_equal(
+                hearth_totals_read(group.series_ts, group.series_val, 5, collect, &points, &g_err),
+                HEARTH_OK);
+            assert_int_equal(points.n, n);
+            assert_memory_equal(points.ts, ts, n * sizeof ts[0]);
+            assert_int_equal(points.values[n - 1], values[2 * (n - 1) + k]);
+        }
+        assert_int_equal(n, HEARTH_ARRAY_LEN(ids));
+    }
+    hearth_buf_release(&ts_bytes);
+    hearth_buf_release(&vals[0]);
+    hearth_buf_release(&vals[1]);
+    hearth_arena_release(&arena);
+}
+
+static void the_value_of_one_profile_is_packed_like_many(void **state)
+{
+    (void)state;
+    static const int64_t values[] = {0, 1, 660, INT64_C(6600000000), INT64_MAX};
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(values); i++) {
+        struct hearth_totals packed;
+        const int64_t ts = 900;
+        char one[HEARTH_TOTALS_ONE_BYTES];
+        assert_int_equal(hearth_totals_encode(&ts, &values[i], 1, 1, 5, &arena, &packed, &g_err),
+                         HEARTH_OK);
+        size_t n = hearth_totals_pack_one(values[i], one);
+        assert_int_equal(n, packed.vals[0].n);
+        assert_memory_equal(one, packed.vals[0].p, n);
+    }
+    hearth_arena_release(&arena);
+}
+
+static void damaged_totals_of_several_series_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        struct hearth_str ts, val;
+    } bad[] = {
+        {{"\x01\x01\x05", 3}, {"", 0}},                         /* no values */
+        {{"", 0}, {"\x01\x05", 2}},                             /* no series */
+        {{"\x00\x01\x05", 3}, {"\x01\x05", 2}},                 /* the id before */
+        {{"\x01\x02\x05", 3}, {"\x01\x05", 2}},                 /* too few times */
+        {{"\x01\x01\x05", 3}, {"\x02\x05", 2}},                 /* too few values */
+        {{"\x01", 1}, {"\x01\x05", 2}},                         /* no length */
+        {{"\x80\x80\x80\x80\x08\x01\x05", 7}, {"\x01\x05", 2}}, /* id 2^31 */
+        {{"\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x05", 12}, {"\x01\x05", 2}},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(bad); i++) {
+        struct hearth_totals_group group = {.ts = bad[i].ts, .val = bad[i].val};
+        bool has;
+        assert_int_equal(hearth_totals_group_next(&group, &has, &g_err), HEARTH_CORRUPT);
+    }
+}
+
 /* ---- sets of series ---- */
 
 static void sets_of_series_are_restored_and_compared_with_other_sets(void **state)
@@ -272,6 +355,9 @@ int main(void)
         cmocka_unit_test(has_the_documented_layout_and_is_small_at_a_steady_pace),
         cmocka_unit_test(damaged_totals_are_refused),
         cmocka_unit_test(the_visitor_can_end_the_reading),
+        cmocka_unit_test(totals_of_several_series_are_restored),
+        cmocka_unit_test(the_value_of_one_profile_is_packed_like_many),
+        cmocka_unit_test(damaged_totals_of_several_series_are_refused),
         cmocka_unit_test(sets_of_series_are_restored_and_compared_with_other_sets),
         cmocka_unit_test(damaged_sets_of_series_are_refused),
     };
