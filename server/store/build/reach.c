@@ -22,7 +22,8 @@
 /*
  * The begin of the last block without profiles; NULL if all blocks have some. $1: the service, $2:
  * the begin of the first block that is checked. Sums are not compared: a rebuild mends wrong sums.
- *   summed     blocks of series, by the primary keys (service_id, series_id, t0)
+ *   summed     blocks of series, by the primary keys (service_id, series_id, t0); several series
+ *              share a row of totals with series_id 0 (build/roll_totals.c)
  *   compacted  series in segments, by the primary key (service_id, t0); held: their hours and days
  *   last       one probe of profile_series_ts (series_id, ts) for each block not in segments
  */
@@ -30,7 +31,10 @@ static const char REACH_SQL[] =
     "WITH r AS (SELECT built_to / " HOUR " * " HOUR " AS end_ts, compacted_to FROM"
     " hearth_data.roll_state WHERE service_id = $1),"
     " summed AS (SELECT t0, series_id, " HOUR " AS length FROM hearth_data.hour_totals"
-    " WHERE service_id = $1 AND t0 >= $2"
+    " WHERE service_id = $1 AND t0 >= $2 AND series_id > 0"
+    " UNION SELECT t0, (totals[i] >> 32)::int4, " HOUR " FROM (SELECT t0, totals,"
+    " generate_series(1, cardinality(totals), cardinality(vals) + 1) AS i FROM"
+    " hearth_data.hour_totals WHERE service_id = $1 AND t0 >= $2 AND series_id = 0) g"
     " UNION SELECT t0 / " HOUR " * " HOUR ", series_id, " HOUR " FROM hearth_data.roll_10m"
     " WHERE service_id = $1 AND series_id > 0 AND t0 >= $2"
     " UNION SELECT t0, series_id, " HOUR " FROM hearth_data.roll_1h"

@@ -271,17 +271,28 @@ static void write_segment_count(char sql[1024], const struct hearth_roll *roll, 
                    where);
 }
 
-/* The same by the totals that are stored, of any profiles. $1, $2 as above. */
+/*
+ * The same by the totals that are stored, of any profiles: of a series, or of several in a row. $1,
+ * $2 as above.
+ */
 static void write_totals_count(char sql[1024], const struct hearth_roll *roll, int64_t from_ns,
                                int64_t to_ns)
 {
+    char from[160];
+    (void)snprintf(from, sizeof from,
+                   "hearth_data.hour_totals t WHERE service_id = %" PRId32 " AND t0 >= %" PRId64
+                   " AND t0 < %" PRId64,
+                   roll->service_id, from_ns, to_ns);
+
     (void)snprintf(sql, 1024,
                    "SELECT coalesce(sum(n), 0)::int8, count(*), count(DISTINCT shape_id), count(*),"
                    " count(DISTINCT shape_id) FROM (SELECT series_id, sum(n_profiles) AS n FROM"
-                   " hearth_data.hour_totals WHERE service_id = %" PRId32 " AND t0 >= %" PRId64
-                   " AND t0 < %" PRId64 " GROUP BY series_id) h JOIN unnest($1::int4[],"
-                   " $2::int4[]) s (series_id, shape_id) USING (series_id)",
-                   roll->service_id, from_ns, to_ns);
+                   " (SELECT series_id, n_profiles FROM %s AND series_id > 0 UNION ALL SELECT"
+                   " (h.v >> 32)::int4, (h.v & 4294967295)::int4 FROM (SELECT totals[i] AS v FROM"
+                   " (SELECT totals, generate_series(1, cardinality(totals), cardinality(vals) + 1)"
+                   " AS i FROM %s AND series_id = 0) g) h) a GROUP BY series_id) h JOIN"
+                   " unnest($1::int4[], $2::int4[]) s (series_id, shape_id) USING (series_id)",
+                   from, from);
 }
 
 /* Runs a statement that counts; with_series: it has parameters. */

@@ -468,7 +468,83 @@ static enum hearth_status visit_packed_totals(void *context, const int64_t *ts_n
                                       : visit_totals_singly(read, &totals, err);
 }
 
-/* Visit the totals of a series and hour. */
+/* Visit the totals of the current series of a group, if it is selected. */
+static enum hearth_status visit_group_series(struct read *read,
+                                             const struct hearth_totals_group *group,
+                                             struct hearth_str val, int64_t t0_ns,
+                                             struct hearth_err *err)
+{
+    const struct read_branch *branch = read->branch;
+    size_t n_hits;
+    const struct hearth_series_hit *hits =
+        hearth_read_hits_of(branch->leg, read->service_id, group->series_id, &n_hits);
+
+    for (size_t i = 0; i < n_hits; i++) {
+        if (hits[i].column == branch->column) {
+            read->series_id = group->series_id;
+            return hearth_totals_read(group->series_ts, val, t0_ns, visit_packed_totals, read, err);
+        }
+    }
+
+    return HEARTH_OK;
+}
+
+/* Visit the selected series of a row that has the totals of several. */
+static enum hearth_status visit_totals_group(struct read *read, struct hearth_str ts,
+                                             struct hearth_str val, int64_t t0_ns,
+                                             struct hearth_err *err)
+{
+    struct hearth_totals_group group = {.ts = ts, .val = val};
+    bool has = true;
+
+    HEARTH_TRY(hearth_totals_group_next(&group, &has, err));
+    while (has) {
+        HEARTH_TRY(visit_group_series(read, &group, group.series_val, t0_ns, err));
+        HEARTH_TRY(hearth_totals_group_next(&group, &has, err));
+    }
+
+    return HEARTH_OK;
+}
+
+/*
+ * The same, of series with one profile each: the field is the column `totals`, which has of each
+ * series one number, then its values (build/roll_totals.c).
+ */
+static enum hearth_status visit_single_totals(struct read *read, const PGresult *result, int field,
+                                              struct hearth_str ts, int64_t t0_ns,
+                                              struct hearth_err *err)
+{
+    int64_t *numbers;
+    size_t n, n_series = 0;
+    hearth_arena_reset(&read->rows);
+    HEARTH_TRY(hearth_pg_i64_array(result, 0, field, &read->rows, &numbers, &n, err));
+
+    /* Count the series: so many times there is a value of each type. */
+    struct hearth_totals_group group = {.ts = ts};
+    bool has = true;
+    HEARTH_TRY(hearth_totals_group_next(&group, &has, err));
+    for (; has; n_series++) {
+        HEARTH_TRY(hearth_totals_group_next(&group, &has, err));
+    }
+
+    size_t step = n_series == 0 ? 0 : n / n_series, column = read->branch->column;
+    if (step < column + 2 || n % n_series != 0) {
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "%zu series at %lld share %zu numbers", n_series,
+                           (long long)t0_ns, n);
+    }
+
+    group = (struct hearth_totals_group){.ts = ts};
+    for (size_t i = 0; i < n_series; i++) {
+        char value[HEARTH_TOTALS_ONE_BYTES];
+        size_t n_bytes = hearth_totals_pack_one(numbers[i * step + 1 + column], value);
+        HEARTH_TRY(hearth_totals_group_next(&group, &has, err));
+        HEARTH_TRY(visit_group_series(read, &group, hearth_str_n(value, n_bytes), t0_ns, err));
+    }
+
+    return HEARTH_OK;
+}
+
+/* Visit the totals of an hour, of one series or of several. */
 static enum hearth_status take_packed_totals(struct read *read, const PGresult *result,
                                              int64_t t0_ns, struct hearth_err *err)
 {
@@ -478,13 +554,24 @@ static enum hearth_status take_packed_totals(struct read *read, const PGresult *
     struct hearth_str val = hearth_pg_str(result, 0, read->statement.field_packed + 1);
 
     read->n_bytes += (int64_t)(ts.n + val.n);
+    if (val.p == NULL && read->series_id == 0) {
+        return HEARTH_OK; /* its series have fewer types: none of them is selected */
+    }
+
     if (ts.p == NULL || val.p == NULL) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
                            "the totals of series %d from %lld on lack column %u",
                            (int)read->series_id, (long long)t0_ns, (unsigned)read->branch->column);
     }
 
-    return hearth_totals_read(ts, val, t0_ns, visit_packed_totals, read, err);
+    if (read->series_id != 0) {
+        return hearth_totals_read(ts, val, t0_ns, visit_packed_totals, read, err);
+    }
+
+    /* An array begins with byte 0, packed totals of several series with a length. */
+    return val.n > 0 && val.p[0] == 0
+               ? visit_single_totals(read, result, read->statement.field_packed + 1, ts, t0_ns, err)
+               : visit_totals_group(read, ts, val, t0_ns, err);
 }
 
 static enum hearth_status fail_no_total(const struct read *read, int32_t series_id, int64_t ts_ns,

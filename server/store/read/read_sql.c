@@ -337,8 +337,9 @@ static void append_totals_fields(struct maker *m, const struct read_branch *bran
     case HEARTH_SOURCE_TOTALS:
         hearth_buf_printf(sql,
                           "service_id, series_id::int8 AS who, t0 AS at, '%zu'::int8 AS tag,"
-                          " NULL::int8 AS total, ts AS p1, vals[%u] AS p2",
-                          tag, k);
+                          " NULL::int8 AS total, ts AS p1, CASE WHEN series_id = 0 AND vals[%u] ="
+                          " ''::bytea THEN array_send(totals) ELSE vals[%u] END AS p2",
+                          tag, k, k);
         break;
     default:
         hearth_buf_printf(sql,
@@ -425,7 +426,14 @@ static void append_time_range(struct maker *m, const struct hearth_read_leg *leg
 static void append_series_test(struct hearth_buf *sql, const struct hearth_read_leg *leg,
                                const char *first, const char *last, bool known_few)
 {
-    if (leg->source != HEARTH_SOURCE_SEGMENT) {
+    if (leg->source == HEARTH_SOURCE_TOTALS) {
+        /* Rows with series_id 0 have several series, of which totals has the first and the last. */
+        hearth_buf_printf(sql,
+                          " AND series_id = ANY (($4::int4[])[%s:%s] || 0) AND (series_id > 0 OR"
+                          " (totals[1] >> 32 <= ($4::int4[])[%s] AND totals[cardinality(totals) -"
+                          " cardinality(vals)] >> 32 >= ($4::int4[])[%s]))",
+                          first, last, last, first);
+    } else if (leg->source != HEARTH_SOURCE_SEGMENT) {
         hearth_buf_printf(sql, " AND series_id = ANY (($4::int4[])[%s:%s])", first, last);
     } else if (known_few) {
         hearth_buf_printf(sql, " AND series_ids && ($4::int4[])[%s:%s]", first, last);
