@@ -16,6 +16,9 @@
  * is written as a part before it is complete. Then the roll's part is raised, and the rest of the
  * key's sum becomes another part. At the end roll_state.generation is the last part used.
  *
+ * Totals are written for each series and hour. In an hour in which the series have few profiles,
+ * several series share a row, with series_id 0 (roll_totals.c).
+ *
  * Threads: a struct hearth_roll belongs to the builder's thread.
  * Errors:  of the database; NO_MEMORY, RESOURCE_EXHAUSTED (a sum beyond 256 MiB); CORRUPT and
  *          OUT_OF_RANGE for damaged rows. After a failure a roll can only be released.
@@ -28,6 +31,7 @@
 
 #include "build/builder.h"
 #include "build/roll_sparse.h"
+#include "catalog/catalog.h"
 #include "read/stored_rows.h"
 
 #define HEARTH_BUCKET_NS (600 * HEARTH_NS_PER_SEC)
@@ -79,6 +83,8 @@ struct hearth_roll_shape {
     int32_t series_id, shape_id;
 };
 
+struct hearth_roll_group; /* totals of several series that will be a row */
+
 /* What a roll writes. */
 enum hearth_roll_scope {
     HEARTH_ROLL_ALL,             /* blocks and totals */
@@ -110,6 +116,9 @@ struct hearth_roll {
     /* Totals of the current hour. */
     int64_t *ts_ns, *values; /* [n_totals], [n_totals * n_types] */
     size_t n_totals, cap_ts, cap_values;
+
+    bool groups_totals; /* series share rows of totals; set by roll_sparse.c for an hour */
+    struct hearth_roll_group *groups[HEARTH_SERIES_MAX_TYPES + 1]; /* by number of types */
 
     struct hearth_buf blocks[HEARTH_N_TIERS], totals; /* COPY rows that are not sent */
     struct hearth_buf packed;                         /* scratch of one block */
@@ -208,7 +217,10 @@ HEARTH_MUST_CHECK enum hearth_status hearth_roll_merge_parts(struct hearth_roll 
                                                              enum hearth_tier tier,
                                                              const struct hearth_roll_keys *keys,
                                                              int max_parts, struct hearth_err *err);
-/* The same for hour_totals. */
+/*
+ * The same for hour_totals, where max_parts may be 0: all are written again, in shared rows if
+ * groups_totals is set. Rows that series share already stay as they are.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_roll_merge_totals(struct hearth_roll *roll,
                                                               const struct hearth_roll_keys *keys,
                                                               int max_parts,
@@ -256,10 +268,35 @@ struct hearth_roll_totals {
     uint32_t n_types;
 };
 
-/* Append the totals to roll->totals. */
+/* ---- roll_totals.c ---- */
+
+/* The columns of hour_totals in the order of COPY. */
+#define HEARTH_TOTALS_COLUMNS   "service_id, series_id, t0, part, n_profiles, ts, vals, totals"
+#define HEARTH_N_TOTALS_COLUMNS 8
+
+/* Append the totals to roll->totals, or to a row that series share; series ascend by id. */
 HEARTH_MUST_CHECK enum hearth_status hearth_roll_put_totals(struct hearth_roll *roll,
                                                             const struct hearth_roll_totals *totals,
                                                             struct hearth_err *err);
+
+/* Packed totals of a series in an hour. */
+struct hearth_packed_totals {
+    int32_t series_id;
+    int64_t t0_ns;
+    size_t n_profiles; /* at most UINT32_MAX */
+    uint32_t n_types;  /* 1 to HEARTH_SERIES_MAX_TYPES */
+    struct hearth_totals totals;
+    const int64_t *sums; /* [n_types] */
+};
+
+/* Append them to a row that series share. */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_roll_group_add(struct hearth_roll *roll, const struct hearth_packed_totals *packed,
+                      struct hearth_err *err);
+/* Append the shared rows to roll->totals, and raise roll->part for each. */
+HEARTH_MUST_CHECK enum hearth_status hearth_roll_put_groups(struct hearth_roll *roll,
+                                                            struct hearth_err *err);
+void hearth_roll_release_groups(struct hearth_roll *roll);
 
 /* ---- roll_close.c ---- */
 

@@ -465,15 +465,16 @@ enum hearth_status hearth_roll_merge_totals(struct hearth_roll *roll,
                                             const struct hearth_roll_keys *keys, int max_parts,
                                             struct hearth_err *err)
 {
-    assert(max_parts > 0);
+    assert(max_parts >= 0);
 
     /* Write the statement. */
     char sql[1024], where[256];
     write_keys_condition(where, roll, keys);
     (void)snprintf(sql, sizeof sql,
-                   "WITH gone AS (DELETE FROM hearth_data.hour_totals WHERE %s AND (series_id, t0)"
-                   " IN (SELECT series_id, t0 FROM hearth_data.hour_totals WHERE %s GROUP BY"
-                   " series_id, t0 HAVING count(*) > %d) RETURNING series_id, t0, ts, vals, part)"
+                   "WITH gone AS (DELETE FROM hearth_data.hour_totals WHERE %s AND series_id > 0"
+                   " AND (series_id, t0) IN (SELECT series_id, t0 FROM hearth_data.hour_totals"
+                   " WHERE %s GROUP BY series_id, t0 HAVING count(*) > %d) RETURNING series_id, t0,"
+                   " ts, vals, part)"
                    " SELECT series_id, t0, ts, vals FROM gone ORDER BY series_id, t0, part",
                    where, where, max_parts);
 
@@ -489,6 +490,9 @@ enum hearth_status hearth_roll_merge_totals(struct hearth_roll *roll,
                                                  add_totals_part, &merge, NULL, err);
     if (status == HEARTH_OK) {
         status = put_merged_totals(&merge, err);
+    }
+    if (status == HEARTH_OK) {
+        status = hearth_roll_put_groups(roll, err);
     }
 
     hearth_arena_release(&arena);

@@ -15,9 +15,7 @@
 
 #define BLOCK_COLUMNS \
     "service_id, series_id, t0, writer_id, part, n_profiles, totals, members, ids, vals"
-#define N_BLOCK_COLUMNS  10
-#define TOTALS_COLUMNS   "service_id, series_id, t0, part, n_profiles, ts, vals, totals"
-#define N_TOTALS_COLUMNS 8
+#define N_BLOCK_COLUMNS 10
 
 /* Limit of one sum, which a damaged stack id would exceed. */
 #define SUM_LIMIT_BYTES ((size_t)256 << 20)
@@ -314,66 +312,6 @@ enum hearth_status hearth_roll_put(struct hearth_roll *roll, enum hearth_tier ti
 
     roll->n_blocks[tier]++;
     roll->n_block_bytes[tier] += (int64_t)(out->n - before);
-
-    return HEARTH_OK;
-}
-
-/* Appends the sum of each type of the hour, or NULL if one exceeds 64 bits. */
-static enum hearth_status put_hour_sums(struct hearth_roll *roll,
-                                        const struct hearth_roll_totals *totals,
-                                        struct hearth_err *err)
-{
-    int64_t *sums = hearth_arena_calloc(&roll->arena, totals->n_types, sizeof *sums);
-    bool fits = true;
-    if (sums == NULL) {
-        return HEARTH_FAIL_ARENA(err, &roll->arena);
-    }
-
-    for (size_t i = 0; i < totals->n * totals->n_types; i++) {
-        size_t k = i % totals->n_types;
-        fits = !__builtin_add_overflow(sums[k], totals->values[i], &sums[k]) && fits;
-    }
-
-    if (fits) {
-        hearth_copy_i64_array(&roll->totals, sums, totals->n_types);
-    } else {
-        hearth_copy_null(&roll->totals);
-    }
-
-    return HEARTH_OK;
-}
-
-enum hearth_status hearth_roll_put_totals(struct hearth_roll *roll,
-                                          const struct hearth_roll_totals *totals,
-                                          struct hearth_err *err)
-{
-    assert(totals->n > 0 && totals->ts_ns != NULL);
-
-    struct hearth_buf *out = &roll->totals;
-    size_t before = out->n;
-
-    /* Pack the totals. */
-    struct hearth_totals packed;
-    hearth_arena_reset(&roll->arena);
-    HEARTH_TRY(hearth_totals_encode(totals->ts_ns, totals->values, totals->n, totals->n_types,
-                                    totals->t0_ns, &roll->arena, &packed, err));
-
-    /* Append the row. */
-    hearth_copy_row(out, N_TOTALS_COLUMNS);
-    hearth_copy_i32(out, roll->service_id);
-    hearth_copy_i32(out, totals->series_id);
-    hearth_copy_i64(out, totals->t0_ns);
-    hearth_copy_i64(out, roll->part);
-    hearth_copy_i32(out, totals->n > INT32_MAX ? INT32_MAX : (int32_t)totals->n);
-    hearth_copy_bytes(out, packed.ts);
-    hearth_copy_bytes_array(out, packed.vals, totals->n_types);
-    HEARTH_TRY(put_hour_sums(roll, totals, err));
-
-    if (hearth_buf_failed(out)) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the totals of a roll-up");
-    }
-
-    roll->n_totals_bytes += (int64_t)(out->n - before);
 
     return HEARTH_OK;
 }
@@ -705,13 +643,14 @@ enum hearth_status hearth_roll_send(struct hearth_roll *roll, struct hearth_err 
         HEARTH_TRY(send_table(roll, TIERS[tier].table, BLOCK_COLUMNS, &roll->blocks[tier], err));
     }
 
-    return send_table(roll, "hour_totals", TOTALS_COLUMNS, &roll->totals, err);
+    return send_table(roll, "hour_totals", HEARTH_TOTALS_COLUMNS, &roll->totals, err);
 }
 
 enum hearth_status hearth_roll_end(struct hearth_roll *roll, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_roll_end_series(roll, err));
     HEARTH_TRY(put_service_sums(roll, err));
+    HEARTH_TRY(hearth_roll_put_groups(roll, err));
 
     return hearth_roll_send(roll, err);
 }
@@ -788,6 +727,7 @@ void hearth_roll_release(struct hearth_roll *roll)
         hearth_buf_release(&roll->blocks[tier]);
     }
 
+    hearth_roll_release_groups(roll);
     hearth_buf_release(&roll->totals);
     hearth_buf_release(&roll->packed);
     hearth_arena_release(&roll->arena);
