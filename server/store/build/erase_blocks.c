@@ -317,6 +317,134 @@ static enum hearth_status erase_tier(struct resum *resum, int32_t day, bool *ret
     return status;
 }
 
+/* ---- totals that share rows ---- */
+
+/* The rows of totals of a day that have series of the tombstone among others. */
+struct regroup {
+    struct hearth_erase_work *work;
+    struct hearth_roll *roll;
+    bool wider;                /* totals of a deleted series reached beyond the range */
+    struct hearth_arena arena; /* of one row */
+};
+
+static enum hearth_status fail_damaged(const struct regroup *regroup, struct hearth_err *err)
+{
+    return HEARTH_FAIL(err, HEARTH_CORRUPT, "the totals of series of service %d are damaged",
+                       (int)regroup->work->service_id);
+}
+
+/* Goes to the next series in all columns. *ret_has false: there is no other one in any. */
+static enum hearth_status next_series(const struct regroup *regroup,
+                                      struct hearth_totals_group *columns, size_t n_types,
+                                      bool *ret_has, struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_totals_group_next(&columns[0], ret_has, err));
+    for (size_t k = 1; k < n_types; k++) {
+        bool has;
+        HEARTH_TRY(hearth_totals_group_next(&columns[k], &has, err));
+        if (has != *ret_has) {
+            return fail_damaged(regroup, err);
+        }
+    }
+
+    return HEARTH_OK;
+}
+
+/* Adds a series to the rows that are written again, unless it is one of the tombstone's. */
+static enum hearth_status keep_series(struct regroup *regroup,
+                                      const struct hearth_packed_totals *packed,
+                                      struct hearth_err *err)
+{
+    const struct hearth_erase_work *work = regroup->work;
+    if (!hearth_erase_has_series(work, packed->series_id)) {
+        return hearth_roll_group_add(regroup->roll, packed, err);
+    }
+
+    regroup->wider = regroup->wider || packed->t0_ns < work->from_ns ||
+                     packed->t0_ns + HEARTH_NS_PER_HOUR - 1 > work->to_ns;
+
+    return HEARTH_OK;
+}
+
+/* Writes a row (t0, ts, vals, totals) again without the series of the tombstone. */
+static enum hearth_status regroup_row(void *context, const PGresult *row, struct hearth_err *err)
+{
+    struct regroup *regroup = context;
+    struct hearth_arena *arena = &regroup->arena;
+    hearth_arena_reset(arena);
+
+    /* Decode it. */
+    struct hearth_str *vals;
+    int64_t *sums;
+    size_t n_types, n_sums;
+    HEARTH_TRY(hearth_pg_str_array(row, 0, 2, arena, &vals, &n_types, err));
+    HEARTH_TRY(hearth_pg_i64_array(row, 0, 3, arena, &sums, &n_sums, err));
+    if (n_types == 0 || n_types > HEARTH_SERIES_MAX_TYPES || n_sums % (n_types + 1) != 0) {
+        return fail_damaged(regroup, err);
+    }
+
+    struct hearth_totals_group columns[HEARTH_SERIES_MAX_TYPES];
+    struct hearth_str series_vals[HEARTH_SERIES_MAX_TYPES];
+    char ones[HEARTH_SERIES_MAX_TYPES][HEARTH_TOTALS_ONE_BYTES];
+    for (size_t k = 0; k < n_types; k++) {
+        columns[k] =
+            (struct hearth_totals_group){.ts = hearth_pg_str(row, 0, 1),
+                                         .val = vals[k].n > 0 ? vals[k] : (struct hearth_str){0}};
+    }
+
+    /* Copy the series that stay, still packed. */
+    size_t at = 0;
+    for (bool has = true; has; at += n_types + 1) {
+        HEARTH_TRY(next_series(regroup, columns, n_types, &has, err));
+        if (!has) {
+            break;
+        }
+        if (at >= n_sums || sums[at] >> 32 != columns[0].series_id) {
+            return fail_damaged(regroup, err);
+        }
+
+        for (size_t k = 0; k < n_types; k++) {
+            size_t n = vals[k].n > 0 ? 0 : hearth_totals_pack_one(sums[at + 1 + k], ones[k]);
+            series_vals[k] = vals[k].n > 0 ? columns[k].series_val : hearth_str_n(ones[k], n);
+        }
+        const struct hearth_packed_totals packed = {
+            .series_id = columns[0].series_id,
+            .t0_ns = hearth_pg_i64(row, 0, 0),
+            .n_profiles = (size_t)(sums[at] & UINT32_MAX),
+            .n_types = (uint32_t)n_types,
+            .totals = {columns[0].series_ts, series_vals},
+            .sums = sums + at + 1,
+        };
+        HEARTH_TRY(keep_series(regroup, &packed, err));
+    }
+
+    return at == n_sums ? HEARTH_OK : fail_damaged(regroup, err);
+}
+
+/* Takes the series out of the rows of totals that they share with others. */
+static enum hearth_status erase_from_groups(struct regroup *regroup, const struct day_blocks *hours,
+                                            struct hearth_err *err)
+{
+    struct hearth_erase_work *work = regroup->work;
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &work->arena);
+    hearth_pg_param_i32_array(&params, work->series_ids, work->n_series);
+
+    char sql[640];
+    (void)snprintf(sql, sizeof sql,
+                   "WITH gone AS (DELETE FROM hearth_data.hour_totals WHERE service_id = %" PRId32
+                   " AND series_id = 0 AND t0 BETWEEN %" PRId64 " AND %" PRId64
+                   " AND EXISTS (SELECT FROM generate_series(1, cardinality(totals),"
+                   " cardinality(vals) + 1) i WHERE (totals[i] >> 32)::int4 = ANY ($1))"
+                   " RETURNING t0, part, ts, vals, totals)"
+                   " SELECT t0, ts, vals, totals FROM gone ORDER BY t0, part",
+                   work->service_id, hours->first_ns, hours->last_ns);
+    HEARTH_TRY(
+        hearth_pg_stream(&work->builder->pg, sql, &params, NULL, regroup_row, regroup, NULL, err));
+
+    return hearth_roll_put_groups(regroup->roll, err);
+}
+
 enum hearth_status hearth_erase_blocks_of_day(struct hearth_erase_work *work, int32_t day,
                                               int64_t *part, bool *ret_wider,
                                               struct hearth_err *err)
@@ -336,18 +464,22 @@ enum hearth_status hearth_erase_blocks_of_day(struct hearth_erase_work *work, in
         status = erase_tier(&resum, day, ret_wider, err);
     }
 
-    /* Totals of hours: they have no rows of the whole service. */
+    /* Totals of hours: of the series alone, then those that it shares rows with. */
     struct day_blocks hours = {.table = "hour_totals", .length_ns = HEARTH_NS_PER_HOUR};
+    struct regroup regroup = {.work = work, .roll = &roll};
+    hearth_arena_init(&regroup.arena, 0);
     if (status == HEARTH_OK && find_day_blocks(work, day, &hours)) {
         status = erase_series_blocks(work, &hours, ret_wider, err);
+        status = status == HEARTH_OK ? erase_from_groups(&regroup, &hours, err) : status;
     }
 
     if (status == HEARTH_OK) {
         status = hearth_roll_send(&roll, err);
     }
     *part = roll.part;
-    *ret_wider = *ret_wider || resum.wider;
+    *ret_wider = *ret_wider || resum.wider || regroup.wider;
 
+    hearth_arena_release(&regroup.arena);
     hearth_roll_set_release(&resum.set);
     hearth_roll_release(&roll);
     hearth_buf_release(&resum.unpacked);
