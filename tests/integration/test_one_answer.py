@@ -200,6 +200,9 @@ class OneAnswer(unittest.TestCase):
         self.check(server, "rolled up")
         for source in ("roll_10m", "roll_1h", "roll_1d", "totals", "profile"):
             self.assertGreater(self.legs(server, source), 0, source)
+        for totals in ("series_id = 0", "series_id > 0"):
+            rows = sql(self.url, "SELECT count(*) FROM hearth_data.hour_totals WHERE " + totals)
+            self.assertGreater(int(rows[0][0]), 5, "series share rows of totals, or do not: " + totals)
         kept = "SELECT count(*) FROM hearth_data.roll_10m WHERE series_id > 0"
         self.assertGreater(int(sql(self.url, kept)[0][0]), 50, "two hours have many profiles")
         absent = sql(self.url, "SELECT max(cardinality(absent)) / 4 FROM hearth_data.roll_state")

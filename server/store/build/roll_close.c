@@ -568,13 +568,22 @@ static void publish_roll_lag(const struct hearth_builder *builder, const struct 
 
 /* ---- building ---- */
 
-/* Builds the blocks of an hour that was built in pieces, unless they are left out. */
+/*
+ * Builds the blocks of an hour that was built in pieces, unless they are left out. The totals of
+ * each series become one part, or share rows.
+ */
 static enum hearth_status end_hour(struct hearth_roll *roll, int64_t hour_ns,
                                    struct hearth_err *err)
 {
     HEARTH_TRY(hearth_sparse_decide_long(roll, HEARTH_NS_PER_HOUR, hour_ns, err));
+    HEARTH_TRY(hearth_roll_hour(roll, hour_ns, err));
 
-    return hearth_roll_hour(roll, hour_ns, err);
+    roll->part++; /* the totals of this hour may have a row of this part already */
+    const struct hearth_roll_keys keys = {.from_ns = hour_ns, .to_ns = hour_ns};
+    HEARTH_TRY(hearth_roll_merge_totals(roll, &keys, roll->groups_totals ? 0 : 1, err));
+    roll->groups_totals = false;
+
+    return HEARTH_OK;
 }
 
 /* Builds the blocks of a day, unless they are left out. */
@@ -624,12 +633,9 @@ static enum hearth_status build_range(struct hearth_roll *roll, int64_t from_ns,
 
     HEARTH_TRY(hearth_roll_rows(roll, from_ns, to_ns, err));
 
-    /* An hour built in pieces is summed at its end; its totals become one part. */
+    /* An hour built in pieces is summed at its end. */
     if (to_ns == hour_ns + HEARTH_NS_PER_HOUR && from_ns != hour_ns) {
         HEARTH_TRY(end_hour(roll, hour_ns, err));
-        roll->part++; /* the totals of this hour have a row of this part already */
-        struct hearth_roll_keys keys = {.from_ns = hour_ns, .to_ns = hour_ns};
-        HEARTH_TRY(hearth_roll_merge_totals(roll, &keys, 1, err));
     }
 
     /* A day is summed from its hours. */

@@ -21,6 +21,11 @@
  * more. Not more than COUNTED_MEANS, so that the count suffices.
  */
 #define WHOLE_MEANS 8
+/*
+ * Series share rows of totals if they have fewer profiles in an hour than this part of the mean
+ * below which hours are left out: with more, a row of their own costs little.
+ */
+#define GROUP_PART 5
 /* With a shorter retain-raw, hours and days would be written soon after they were left out. */
 #define MIN_KEPT_NS (2 * HEARTH_NS_PER_DAY)
 
@@ -408,11 +413,21 @@ static enum hearth_status decide_short(struct hearth_roll *roll, const struct pr
 static enum hearth_status decide_long(struct hearth_roll *roll, const struct profile_count *count,
                                       int64_t length_ns, int64_t t0_ns, struct hearth_err *err)
 {
-    int64_t mean = find_mean(roll, tier_of(length_ns));
+    enum hearth_tier tier = tier_of(length_ns);
+    int64_t mean = find_mean(roll, tier);
     const struct hearth_absent_blocks next = {length_ns, t0_ns, t0_ns + length_ns,
                                               count->n_profiles < mean * count->n_shapes};
 
-    return count->n_profiles < mean * count->n_series ? leave_out(roll, &next, err) : HEARTH_OK;
+    return roll->may_lack[tier] && count->n_profiles < mean * count->n_series
+               ? leave_out(roll, &next, err)
+               : HEARTH_OK;
+}
+
+/* Decides whether series share rows of the totals of an hour. */
+static void decide_totals(struct hearth_roll *roll, const struct profile_count *count)
+{
+    int64_t mean = find_mean(roll, HEARTH_TIER_1H) / GROUP_PART;
+    roll->groups_totals = count->n_series > 1 && count->n_profiles < mean * count->n_series;
 }
 
 enum hearth_status hearth_sparse_decide(struct hearth_roll *roll, int64_t from_ns, int64_t to_ns,
@@ -420,9 +435,9 @@ enum hearth_status hearth_sparse_decide(struct hearth_roll *roll, int64_t from_n
 {
     assert(from_ns < to_ns);
 
-    bool is_hour = to_ns - from_ns == HEARTH_NS_PER_HOUR && roll->may_lack[HEARTH_TIER_1H] &&
-                   find_mean(roll, HEARTH_TIER_1H) > 1;
+    bool is_hour = to_ns - from_ns == HEARTH_NS_PER_HOUR && find_mean(roll, HEARTH_TIER_1H) > 1;
     bool is_short = roll->may_lack[HEARTH_TIER_10M] && find_mean(roll, HEARTH_TIER_10M) > 1;
+    roll->groups_totals = false;
     if (!is_hour && !is_short) {
         return HEARTH_OK;
     }
@@ -438,15 +453,21 @@ enum hearth_status hearth_sparse_decide(struct hearth_roll *roll, int64_t from_n
     struct profile_count count;
     HEARTH_TRY(run_count(roll, sql, !is_compacted, &count, err));
     HEARTH_TRY(decide_short(roll, &count, from_ns, to_ns, err));
+    if (!is_hour) {
+        return HEARTH_OK;
+    }
 
-    return is_hour ? decide_long(roll, &count, HEARTH_NS_PER_HOUR, from_ns, err) : HEARTH_OK;
+    decide_totals(roll, &count);
+
+    return decide_long(roll, &count, HEARTH_NS_PER_HOUR, from_ns, err);
 }
 
 enum hearth_status hearth_sparse_decide_long(struct hearth_roll *roll, int64_t length_ns,
                                              int64_t t0_ns, struct hearth_err *err)
 {
     enum hearth_tier tier = tier_of(length_ns);
-    if (!roll->may_lack[tier] || find_mean(roll, tier) <= 1) {
+    bool is_hour = length_ns == HEARTH_NS_PER_HOUR;
+    if ((!roll->may_lack[tier] && !is_hour) || find_mean(roll, tier) <= 1) {
         return HEARTH_OK;
     }
 
@@ -454,6 +475,9 @@ enum hearth_status hearth_sparse_decide_long(struct hearth_roll *roll, int64_t l
     struct profile_count count;
     write_totals_count(sql, roll, t0_ns, t0_ns + length_ns);
     HEARTH_TRY(run_count(roll, sql, true, &count, err));
+    if (is_hour) {
+        decide_totals(roll, &count);
+    }
 
     return decide_long(roll, &count, length_ns, t0_ns, err);
 }

@@ -3,7 +3,8 @@
  * store; docs/decisions/0046-sparse-data.md, 0059-sparse-hours.md).
  *
  * Which ones are absent is written in roll_state in the transaction that builds, and read by each
- * plan. Totals are never left out; blocks of the whole service only where those of its series are.
+ * plan. Totals are never left out, but in an hour with few profiles, series share rows of them;
+ * blocks of the whole service are left out only where those of its series are.
  * Blocks of hours and days may be kept longer than profiles: roll_fill.c writes them before these
  * are dropped.
  *
@@ -57,15 +58,16 @@ hearth_sparse_begin(struct hearth_roll *roll, int64_t built_to_ns, struct hearth
 
 /*
  * Decide by stored profiles which blocks are absent in a piece of an hour that is about to be
- * built: those of 10 minutes, and those of the hour if the piece is all of it. Errors of the
- * database; NO_MEMORY.
+ * built: those of 10 minutes, and those of the hour if the piece is all of it. Then
+ * roll->groups_totals is decided, too; otherwise it becomes false. Errors of the database;
+ * NO_MEMORY.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_sparse_decide(struct hearth_roll *roll, int64_t from_ns,
                                                           int64_t to_ns, struct hearth_err *err);
 
 /*
  * Decide by stored totals whether the blocks of an hour, or of a day, are absent that is about to
- * be summed. Errors of the database; NO_MEMORY.
+ * be summed; of an hour also roll->groups_totals. Errors of the database; NO_MEMORY.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_sparse_decide_long(struct hearth_roll *roll,
                                                                int64_t length_ns, int64_t t0_ns,

@@ -84,8 +84,11 @@ static inline bool rollup_compare_totals(PGconn *conn, long long ret[2])
         "WITH want AS (SELECT p.service_id, p.series_id, p.ts / 3600000000000 * 3600000000000 AS"
         " t0, count(*) AS n FROM hearth_data.profile p JOIN hearth_data.roll_state r ON"
         " r.service_id = p.service_id WHERE p.ts < r.built_to GROUP BY 1, 2, 3),"
-        " got AS (SELECT service_id, series_id, t0, sum(n_profiles) AS n FROM"
-        " hearth_data.hour_totals GROUP BY 1, 2, 3)"
+        " got AS (SELECT service_id, series_id, t0, sum(n) AS n FROM (SELECT service_id, series_id,"
+        " t0, n_profiles AS n FROM hearth_data.hour_totals WHERE series_id > 0 UNION ALL SELECT"
+        " service_id, (totals[i] >> 32)::int4, t0, (totals[i] & 4294967295)::int4 FROM"
+        " hearth_data.hour_totals, generate_series(1, cardinality(totals), cardinality(vals) + 1) i"
+        " WHERE series_id = 0) h GROUP BY 1, 2, 3)"
         " SELECT count(*) FILTER (WHERE want.n IS DISTINCT FROM got.n), count(*) FROM want FULL"
         " JOIN got USING (service_id, series_id, t0)",
         ret);
