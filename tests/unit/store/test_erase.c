@@ -8,6 +8,7 @@
 #include "pg/store_state.h"
 #include "read/stored_rows.h"
 #include "step_fixture.h"
+#include "store_scope.h"
 
 static int64_t erase(struct fixture *fix, const char *selector, int64_t from_ns, int64_t to_ns)
 {
@@ -545,6 +546,74 @@ static void a_day_that_waits_past_its_retention_is_built_again(void **state)
     close_fixture(&fix);
 }
 
+struct summed {
+    long long n, sum;
+};
+
+static enum hearth_status add_total(void *context, const struct hearth_read_total *total,
+                                    struct hearth_err *err)
+{
+    struct summed *summed = context;
+    (void)err;
+    summed->n++;
+    summed->sum += total->total;
+    return HEARTH_OK;
+}
+
+/* Packed totals of a service. */
+static struct summed sum_totals(struct fixture *fix, const char *selector, int64_t from_ns,
+                                int64_t to_ns)
+{
+    struct hearth_series_hit *hits = NULL;
+    struct summed summed = {0, 0};
+    struct hearth_read_state read;
+    size_t n = select_hits(fix->store, TENANT, selector, from_ns, to_ns, &fix->arena, &hits);
+    struct hearth_read_leg leg = {HEARTH_SOURCE_TOTALS, from_ns, to_ns, hits, n};
+    const struct hearth_scope *scope = STORE_SCOPE(fix->store, TENANT, &fix->arena);
+    assert_true(n > 0);
+    assert_ok(hearth_store_read_state(scope, &hits[0].service_id, 1, &read, &err));
+    const struct hearth_read_plan plan = {.legs = &leg, .n_legs = 1, .state = &read};
+    assert_ok(hearth_store_read_totals(scope, &plan, add_total, &summed, &err));
+    return summed;
+}
+
+/* Series share rows of totals, of which the others stay (build/roll_totals.c). */
+static void the_totals_of_others_in_a_row_stay(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    fix.store->options.rollup_min_profiles_1h = 40;
+    fix.store->options.retain_raw_ns = 1; /* no hours are left out */
+    int32_t day = the_day();
+    int64_t two_ns = day * HEARTH_NS_PER_DAY + 2 * HOUR, four_ns = two_ns + 2 * HOUR;
+    for (int pod = 1; pod <= 4; pod++) { /* an hour with one profile each, and two with two */
+        for (int i = 0; i < 5; i++) {
+            push(fix.store, 1, pod, two_ns + (i + 1) / 2 * HOUR + i + pod);
+        }
+    }
+    push(fix.store, 1, 1, (day + 1) * HEARTH_NS_PER_DAY);
+    build(&fix);
+    assert_int_equal(count(&fix, "hour_totals WHERE series_id = 0 AND vals[1] = ''"), 1);
+    assert_int_equal(count(&fix, "hour_totals WHERE series_id = 0 AND n_profiles = 8"), 2);
+    assert_ok(hearth_partitions_drop(fix.store, &fix.builder.pg, "profile", day, &err));
+    assert_ok(hearth_partitions_drop(fix.store, &fix.builder.pg, "segment", day, &err));
+    const char *others = "{pod!=\"pod-2\"}";
+    struct summed before = sum_totals(&fix, others, two_ns, four_ns + HOUR);
+    assert_int_equal(before.n, 2 * 15); /* of each type */
+    (void)erase(&fix, "{pod=\"pod-2\"}", two_ns, four_ns - 1);
+    let_two_minutes_pass(&fix);
+    run_step(&fix);
+    assert_int_equal(count(&fix, "tombstone"), 0);
+    assert_int_equal(count(&fix, "hour_totals WHERE series_id = 0 AND n_profiles = 3"), 1);
+    assert_int_equal(count(&fix, "hour_totals WHERE series_id = 0 AND n_profiles = 6"), 1);
+    assert_int_equal(count(&fix, "hour_totals WHERE series_id = 0 AND n_profiles = 8"), 1);
+    struct summed after = sum_totals(&fix, others, two_ns, four_ns + HOUR);
+    assert_int_equal(after.n, before.n);
+    assert_int_equal(after.sum, before.sum);
+    close_fixture(&fix);
+}
+
 static void an_invalid_range_or_tenant_is_refused(void **state)
 {
     (void)state;
@@ -583,6 +652,7 @@ int main(void)
         cmocka_unit_test(where_profiles_are_gone_blocks_of_the_rest_are_summed_again),
         cmocka_unit_test(sums_that_cannot_be_rebuilt_without_a_series_are_deleted),
         cmocka_unit_test(a_day_that_waits_past_its_retention_is_built_again),
+        cmocka_unit_test(the_totals_of_others_in_a_row_stay),
         cmocka_unit_test(an_invalid_range_or_tenant_is_refused),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
