@@ -1,7 +1,7 @@
 -- An hour in which the series of a service have few profiles has one row of totals for several series, with series_id 0
 -- (docs/decisions/0059-sparse-hours.md). Its ts and vals have the series one after the other; its totals have, of each
--- series, series_id << 32 | number of profiles, then the sum of each type.
--- The view is as before, but hours are read from both kinds of rows.
+-- series, series_id << 32 | number of profiles, then the sum of each type. If each series has one profile, vals has no
+-- bytes: the sums are the values. The view is as before, but hours are read from both kinds of rows.
 CREATE OR REPLACE VIEW hearth.totals AS
 SELECT 'epoch'::timestamptz + (p.ts / 1000) * interval '1 microsecond' AS "time",
        p.length AS resolution,
