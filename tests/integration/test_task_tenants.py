@@ -9,7 +9,7 @@ from agents import Instance, Process, Rover
 from pprof import Profile
 
 TASKS = "hearth.v1.TaskService/"
-OURS, THEIRS = {"X-Scope-OrgID": "ours"}, {"X-Scope-OrgID": "theirs"}
+OURS, THEIRS, OTHERS = ({"X-Scope-OrgID": name} for name in ("ours", "theirs", "others"))
 CREATED = {
     "ON_CPU": {"durationMs": 60_000},
     "NETWORK": {"instance": "pod-1"},
@@ -73,22 +73,22 @@ class Tenants(unittest.TestCase):
         for method in ("GetTask", "CancelTask", "KeepAliveTask", "ExportTask", "ListSegments"):
             for task_id in self.ids.values():
                 with self.subTest(method), self.assertRaises(server.RpcError) as caught:
-                    self.ask(method, {"taskId": task_id}, THEIRS)
+                    self.ask(method, {"taskId": task_id}, OTHERS)
                 self.assertEqual(caught.exception.code, "not_found")
         for method, request in (
             ("AnalyzeStacks", {"scheduleIds": [self.schedule]}),
             ("GetUpload", {"uploadId": self.upload}),
         ):
             with self.subTest(method), self.assertRaises(server.RpcError) as caught:
-                self.ask(method, request, THEIRS)
+                self.ask(method, request, OTHERS)
             self.assertEqual(caught.exception.code, "not_found")
-        self.assertEqual(self.ask("ListTasks", {}, THEIRS).get("tasks", []), [])
+        self.assertEqual(self.ask("ListTasks", {}, OTHERS).get("tasks", []), [])
         for task_id in self.ids.values():
-            self.assertEqual(self.ask("ListSchedules", {"taskId": task_id}, THEIRS).get("schedules", []), [])
-            self.assertEqual(self.ask("ListUploads", {"taskId": task_id}, THEIRS).get("uploads", []), [])
-            self.assertEqual(self.ask("AnalyzeUploads", {"taskId": task_id}, THEIRS).get("elements", []), [])
+            self.assertEqual(self.ask("ListSchedules", {"taskId": task_id}, OTHERS).get("schedules", []), [])
+            self.assertEqual(self.ask("ListUploads", {"taskId": task_id}, OTHERS).get("uploads", []), [])
+            self.assertEqual(self.ask("AnalyzeUploads", {"taskId": task_id}, OTHERS).get("elements", []), [])
         query = {"queries": [{"segmentId": "segment-1", "ranges": [{"startMs": 0, "endMs": self.now + 1000}]}]}
-        self.assertEqual(self.ask("AnalyzeSegments", query, THEIRS).get("trees", []), [])
+        self.assertEqual(self.ask("AnalyzeSegments", query, OTHERS).get("trees", []), [])
         self.assertNotIn("CANCELLED", self.ask("GetTask", {"taskId": self.ids["ON_CPU"]})["task"]["state"])
 
     def test_data_of_another_tenant_under_our_ids_is_not_ours(self):
