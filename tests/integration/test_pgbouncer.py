@@ -161,6 +161,7 @@ class PgBouncer(unittest.TestCase):
     def test_no_session_keeps_anything(self):
         for what in ("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'", "SELECT count(*) FROM pg_prepared_statements"):
             eventually(lambda: sql(self.pooler.url(), what) == [["0"]], 20, what="no lock or statement left behind")
+        self.assertEqual(sql(self.pooler.url(), "SHOW client_connection_check_interval"), [["0"]])
 
     def test_a_pooler_that_restarts_is_survived(self):
         labels = {"__name__": "process_cpu", "service_name": "restart"}

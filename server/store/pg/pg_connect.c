@@ -180,6 +180,27 @@ static enum hearth_status run_connect(struct hearth_pg *pg, int64_t deadline_ns,
     return HEARTH_OK;
 }
 
+/*
+ * Lets PostgreSQL end a statement whose client has gone. Otherwise it would run to its end, or wait
+ * for its lock, after a server was killed, and after a cancel request that overtook its statement,
+ * which PostgreSQL ignores. Behind a pooler the session serves others, too, and stays as it is.
+ */
+static enum hearth_status watch_client(struct hearth_pg *pg, struct hearth_err *err)
+{
+    char sql[128];
+    if (PQserverVersion(pg->conn) < 140000) {
+        return HEARTH_OK;
+    }
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT set_config('client_connection_check_interval', '2s', false)"
+                   " WHERE pg_backend_pid() = %d",
+                   PQbackendPID(pg->conn));
+    enum hearth_status status = hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err);
+
+    return hearth_pg_usable(pg) ? HEARTH_OK : status; /* not all systems have it */
+}
+
 enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
                                      struct hearth_err *err)
 {
@@ -240,6 +261,10 @@ enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
     if (status == HEARTH_OK) {
         (void)PQsetNoticeReceiver(pg->conn, receive_notice, pg);
         status = pg->lineage == NULL ? HEARTH_OK : hearth_lineage_check(pg->lineage, pg, err);
+    }
+
+    if (status == HEARTH_OK) {
+        status = watch_client(pg, err);
     }
 
     if (status != HEARTH_OK) {

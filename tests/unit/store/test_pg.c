@@ -634,6 +634,34 @@ static void a_deadline_ends_the_statement_in_postgresql(void **state)
     wait_until_nothing_runs();
 }
 
+static void a_statement_ends_in_postgresql_after_its_client_has_gone(void **state)
+{
+    (void)state;
+    struct hearth_pg pg = connect_pg();
+    struct hearth_cancel cancel;
+    hearth_cancel_init(&cancel, hearth_clock_mono_ns() + 60 * HEARTH_NS_PER_SEC);
+    pg_cluster_run(g_url, "CREATE TABLE held (i int)");
+    PGconn *locker = pg_cluster_connect(g_url);
+    PQclear(PQexec(locker, "BEGIN; LOCK TABLE held"));
+
+    /* The connection ends without a request to cancel, as that of a killed process does. */
+    assert_int_equal(PQsendQuery(pg.conn, "SELECT count(*) FROM held"), 1);
+    while (PQflush(pg.conn) == 1) {
+    }
+    const char *waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    while (pg_cluster_int(g_url, waiting) == 0) {
+        (void)usleep(1000);
+    }
+    hearth_pg_close(&pg);
+    while (pg_cluster_int(g_url, waiting) != 0) {
+        assert_int_equal(hearth_cancel_check(&cancel, NULL), HEARTH_OK);
+        (void)usleep(10000);
+    }
+
+    PQfinish(locker);
+    pg_cluster_run(g_url, "DROP TABLE held");
+}
+
 static void a_deadline_holds_although_postgresql_does_not_take_the_cancellation(void **state)
 {
     (void)state;
@@ -897,6 +925,7 @@ int main(void)
         cmocka_unit_test(a_stream_is_not_prepared_where_it_is_not_worth_it),
         cmocka_unit_test(statements_prepared_long_ago_are_prepared_again),
         cmocka_unit_test(a_deadline_ends_the_statement_in_postgresql),
+        cmocka_unit_test(a_statement_ends_in_postgresql_after_its_client_has_gone),
         cmocka_unit_test(a_deadline_holds_although_postgresql_does_not_take_the_cancellation),
         cmocka_unit_test(a_deadline_that_has_just_passed_does_not_wait_for_ever),
         cmocka_unit_test(a_cancelled_stream_stops_between_rows),
