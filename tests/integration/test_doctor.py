@@ -99,6 +99,8 @@ class Embedded(unittest.TestCase):
             self.assertIn("jit = off", checks["jit"]["advice"])
         finally:
             self.server.sql("ALTER ROLE hearth RESET ALL")
+            self.assertEqual(self.server.terminate(), 0)  # its sessions keep the settings that they began with
+            self.server.start()
 
 
 if __name__ == "__main__":
