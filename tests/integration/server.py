@@ -331,12 +331,12 @@ class Server(Questions):
 
     @contextlib.contextmanager
     def paused_database(self):
-        """The sessions of its database stand still until the end of the block."""
+        """The sessions of hearthd in its database stand still until the end of the block; those of sql() do not."""
         pids = [int(row[0]) for row in self.sql(
-            "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()")]
+            "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name = 'hearthd'")]
         try:
             for pid in pids:
-                with contextlib.suppress(ProcessLookupError):  # the session of an earlier sql(), which has just ended
+                with contextlib.suppress(ProcessLookupError):  # it has just ended
                     os.kill(pid, signal.SIGSTOP)
             yield
         finally:
