@@ -24,7 +24,7 @@ struct read {
     struct read_statement statement;
     const struct hearth_scope *scope;
     struct hearth_arena arena;        /* text and parameters of the statement */
-    struct hearth_arena rows;         /* rows of the current segment */
+    struct hearth_arena rows;         /* rows of the current segment, arrays of the current row */
     struct hearth_buf ids, val, val0; /* unpacked columns of the current row */
     struct hearth_inflater *inflater; /* NULL until a row needs it */
 

@@ -337,9 +337,10 @@ static void append_totals_fields(struct maker *m, const struct read_branch *bran
     case HEARTH_SOURCE_TOTALS:
         hearth_buf_printf(sql,
                           "service_id, series_id::int8 AS who, t0 AS at, '%zu'::int8 AS tag,"
-                          " NULL::int8 AS total, ts AS p1, CASE WHEN series_id = 0 AND vals[%u] ="
-                          " ''::bytea THEN array_send(totals) ELSE vals[%u] END AS p2",
-                          tag, k, k);
+                          " CASE WHEN series_id = 0 AND vals[%u] = ''::bytea THEN 1::int8 END AS"
+                          " total, ts AS p1, CASE WHEN series_id = 0 AND vals[%u] = ''::bytea THEN"
+                          " array_send(totals) ELSE vals[%u] END AS p2",
+                          tag, k, k, k);
         break;
     default:
         hearth_buf_printf(sql,

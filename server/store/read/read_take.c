@@ -517,10 +517,11 @@ static enum hearth_status take_packed_totals(struct read *read, const PGresult *
         return hearth_totals_read(ts, val, t0_ns, visit_packed_totals, read, err);
     }
 
-    /* An array begins with byte 0, packed totals of several series with a length. */
-    return val.n > 0 && val.p[0] == 0
-               ? visit_single_totals(read, result, read->statement.field_packed + 1, ts, t0_ns, err)
-               : visit_totals_group(read, ts, val, t0_ns, err);
+    /* Where each series has one profile, the statement returns 1 here, and the column `totals`. */
+    return hearth_pg_is_null(result, 0, FIELD_TOTAL)
+               ? visit_totals_group(read, ts, val, t0_ns, err)
+               : visit_single_totals(read, result, read->statement.field_packed + 1, ts, t0_ns,
+                                     err);
 }
 
 static enum hearth_status fail_no_total(const struct read *read, int32_t series_id, int64_t ts_ns,
