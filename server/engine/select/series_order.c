@@ -18,7 +18,7 @@
 #define FEW_LABELS 4 /* so many are compared label by label */
 #define MAX_DEPTH  8 /* then they are, too */
 
-/* A number that is the smaller, the larger the sum. */
+/* A number that falls as the sum grows, so that the largest sum is sorted first. */
 static uint64_t key_of_sum(double sum)
 {
     uint64_t bits;
@@ -107,7 +107,7 @@ static bool first_value(const struct hearth_labels *labels, struct hearth_str na
     return true;
 }
 
-/* How many bytes two texts have in common at their begin: at least `from`, at most n. */
+/* The length of the common prefix of two texts: at least `from` bytes, at most n. */
 static size_t count_common(struct hearth_str a, struct hearth_str b, size_t from, size_t n)
 {
     n = a.n < n ? a.n : n;

@@ -217,7 +217,7 @@ HEARTH_ALWAYS_INLINE void read_eight(uint64_t word, uint64_t *ret)
     ret[7] = word >> 56;
 }
 
-/* Reads the varint at the begin of a word, in which it ends. Returns its number of bytes. */
+/* Reads the varint that a word begins with, and that ends in it. Returns its number of bytes. */
 HEARTH_ALWAYS_INLINE size_t read_first(uint64_t word, uint64_t *ret)
 {
     uint64_t ends = ~word & MARKS;
@@ -281,8 +281,8 @@ static bool read_numbers(const uint8_t **cur, const uint8_t *end, uint64_t *ret,
 }
 
 /*
- * Whether the next n times surely fit, if no change is larger than `most` as a zigzag number: then
- * they need no test each. Damaged numbers may be large.
+ * Whether the next n times are certain to fit if no zigzag number of a change exceeds `most`. Then
+ * they need not be tested one by one. Only damaged numbers are so large that they may not fit.
  */
 static bool fit_times(const struct totals_reader *r, size_t n, uint64_t most, int64_t t0_ns)
 {

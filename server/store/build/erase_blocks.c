@@ -333,7 +333,7 @@ static enum hearth_status fail_damaged(const struct regroup *regroup, struct hea
                        (int)regroup->work->service_id);
 }
 
-/* Goes to the next series in all columns. *ret_has false: there is no other one in any. */
+/* Advances all columns to the next series. *ret_has false: none of them has another series. */
 static enum hearth_status next_series(const struct regroup *regroup,
                                       struct hearth_totals_group *columns, size_t n_types,
                                       bool *ret_has, struct hearth_err *err)

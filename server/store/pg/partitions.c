@@ -44,9 +44,10 @@ struct hearth_partitions {
     " autovacuum_vacuum_insert_scale_factor = 0.02"
 
 /*
- * Columns of packed values, which no condition names and no plan depends on. Of such an array,
- * ANALYZE would keep its most frequent elements whole, in megabytes for each leaf; a session that
- * plans a query reads the statistics of all columns it selects, and keeps them.
+ * Turns statistics off for a column of packed values: no statement has a condition on it, and no
+ * plan depends on it. ANALYZE would store the most frequent elements of such an array whole, which
+ * is megabytes for each leaf. A session that plans a query reads the statistics of all columns that
+ * the query selects, and keeps them in memory.
  */
 #define NO_STATISTICS(column) "ALTER " column " SET STATISTICS 0"
 #define BLOCK_STATISTICS    \
