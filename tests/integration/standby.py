@@ -42,10 +42,16 @@ def follow(cluster, primary):
     wait_until_it_follows(cluster)
 
 
+def is_stopped(pid):
+    with open("/proc/%d/stat" % pid) as stat:
+        return stat.read().rpartition(") ")[2].startswith("T")
+
+
 def kill9(cluster):
     """The machine of the cluster dies: all its processes. While one of them lives, a new postmaster does not start."""
     postmaster = cluster.process.pid
-    os.kill(postmaster, signal.SIGSTOP)  # it makes no more
+    os.kill(postmaster, signal.SIGSTOP)
+    eventually(lambda: is_stopped(postmaster), 30, what="the postmaster's stop: it starts no more processes")
     with open("/proc/%d/task/%d/children" % (postmaster, postmaster)) as found:
         children = [int(child) for child in found.read().split()]
     for pid in [postmaster] + children:

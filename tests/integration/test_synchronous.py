@@ -20,6 +20,8 @@ from server import PROFILES, PUSH, Cluster, RpcError, Server, eventually, now_ms
 from standby import Standby, kill9
 from test_database_away import request
 
+LEAVES_AHEAD = (
+    "SELECT to_regclass('hearth_data.network_sample_' || to_char(now() AT TIME ZONE 'UTC' + '3 days', 'YYYYMMDD')) IS NOT NULL")
 WAITING = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name = 'hearthd'"
 
 
@@ -78,6 +80,8 @@ class Synchronous(unittest.TestCase):
         cls.addClassCleanup(cls.server.kill)
         cls.server.grpc_bytes(PUSH, request("shop", "first"), timeout=60)
         cls.n_pushed = 1
+        # The leaves of the last day ahead: while these were made without a standby, pushes would wait for their lock.
+        eventually(lambda: sql(cls.primary.url(), LEAVES_AHEAD) == [["t"]], 60, what="the leaves of all days ahead")
 
     def push_without_standby(self):
         self.standby.stop()
@@ -90,8 +94,10 @@ class Synchronous(unittest.TestCase):
         return [row[0] for row in sql(self.primary.url(), WAITING)]
 
     def committing(self):
-        """The same, of commits of profiles: housekeeping may wait, too, before the push has come that far."""
-        return [row[0] for row in sql(self.primary.url(), WAITING + " AND query ~ 'hearth_data.profile_[0-9]'")]
+        """Those whose transaction wrote profiles. Housekeeping may wait, too, before the push has got that far."""
+        wrote = ("EXISTS (SELECT FROM pg_locks l JOIN pg_class c ON c.oid = l.relation WHERE l.pid = pg_stat_activity.pid"
+                 " AND mode = 'RowExclusiveLock' AND relname ~ '^profile_[0-9]')")
+        return [row[0] for row in sql(self.primary.url(), WAITING + " AND " + wrote)]
 
     def stored(self, cluster):
         return int(sql(cluster.url(), "SELECT count(*) FROM " + PROFILES)[0][0])
