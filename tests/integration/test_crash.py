@@ -35,6 +35,7 @@ class Pusher(threading.Thread):
         self.repeats = number >= PUSHERS // 2
         self.acknowledged, self.doubtful, self.unexpected = set(), set(), collections.Counter()
         self.n_repeated = self.n_refused = 0
+        self.last_refusal = None
         self.stopping = threading.Event()
 
     def now_ns(self):
@@ -56,6 +57,7 @@ class Pusher(threading.Thread):
             return True
         except grpc.RpcError as error:
             self.n_refused += 1
+            self.last_refusal = "%s: %s: %s" % (time.strftime("%T"), error.code().name, error.details())
             if error.code() not in self.refusals:
                 self.unexpected[error.code().name + ": " + error.details()] += 1
         except ValueError:  # the channel was closed with its server
@@ -84,9 +86,13 @@ class Pusher(threading.Thread):
 def progress(pushers, seconds=90):
     """Everybody began a push that was acknowledged: at most one of each was under way before."""
     before = [len(p.acknowledged) for p in pushers]
-    eventually(
-        lambda: all(len(p.acknowledged) > b + 1 for p, b in zip(pushers, before)), seconds, what="a push by everybody"
-    )
+    waiting = lambda: [p for p, b in zip(pushers, before) if len(p.acknowledged) <= b + 1]
+    try:
+        eventually(lambda: not waiting(), seconds, what="a push by everybody")
+    except AssertionError as error:
+        refusals = ["pusher %d was last refused at %s" % (p.number, p.last_refusal) for p in waiting()]
+        log = pushers[0].target.log() if isinstance(pushers[0].target, Server) else ""
+        raise AssertionError("\n".join([str(error), *refusals, log[-10000:]])) from None
 
 
 def count_stored(case, server, pushers, start, end):
