@@ -30,6 +30,9 @@
 /* The pause of a server that waits for the lease, or for its database. */
 #define IDLE_WAIT_NS HEARTH_NS_PER_SEC
 
+/* The first queries of a server that has just started have the processors for themselves. */
+#define START_PAUSE_NS HEARTH_NS_PER_SEC
+
 /* The size of a reason that is kept so that it is logged once, with its NUL. */
 enum {
     REASON_BYTES = 160
@@ -354,7 +357,9 @@ static void *run_builder(void *arg)
 {
     struct hearth_builder_thread *thread = arg;
     struct hearth_builder *builder = &thread->builder;
+    int64_t interval_ns = hearth_store_live(builder->store)->builder_interval_ns;
 
+    rest(thread, interval_ns < START_PAUSE_NS ? interval_ns : START_PAUSE_NS);
     while (!is_stopping(thread)) {
         bool is_holder = hold_lease(thread);
         bool more = is_holder && run_round(thread);

@@ -94,8 +94,9 @@ HEARTH_MUST_CHECK enum hearth_status hearth_builder_next_generation(struct heart
                                                                     struct hearth_err *err);
 
 /*
- * The thread. _start: the store has its writer id. _stop cancels the running statement and waits
- * for the end of the thread; NULL-safe.
+ * The thread. _start: the store has its writer id; the first round begins a second later, or
+ * builder_interval_ns if that is shorter, so that it takes no processor from first queries. _stop
+ * cancels the running statement and waits for the end of the thread; NULL-safe.
  */
 struct hearth_builder_thread;
 HEARTH_MUST_CHECK enum hearth_status hearth_builder_start(struct hearth_store *store,
