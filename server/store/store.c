@@ -59,6 +59,7 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .n_committers = 2,
         .max_readers = 8,
         .linger_ns = 6 * HEARTH_NS_PER_MS,
+        .busy_linger_ns = 10 * HEARTH_NS_PER_MS,
         .alone_ns = 25 * HEARTH_NS_PER_MS,
         .commit_rows = 16,
         .commit_prepared_rows = 16,
@@ -452,7 +453,8 @@ static enum hearth_status check_options(const struct hearth_store_options *optio
     }
 
     if (options->n_committers == 0 || options->n_committers > 64 || options->max_readers == 0 ||
-        options->max_readers > 1000 || options->max_batch_rows == 0 || options->linger_ns < 0) {
+        options->max_readers > 1000 || options->max_batch_rows == 0 || options->linger_ns < 0 ||
+        options->busy_linger_ns < 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "store options out of range: committers 1 to 64, readers 1 to 1000, "
                            "batch rows above 0, linger not negative");

@@ -3,8 +3,9 @@
  *
  * A service belongs to one committer of its node (commit_routes.h), so that one connection at a
  * time writes its dictionary chunks, in their order. A committer waits until the oldest item is
- * linger_ns old or commit_rows are queued, takes a batch, and stores it (settle.c). If the outcome
- * calls for smaller batches, it stores these before it takes the next one.
+ * linger_ns old, or busy_linger_ns while items keep coming, or commit_rows are queued. Then it
+ * takes a batch, and stores it (settle.c). If the outcome calls for smaller batches, it stores
+ * these before it takes the next one.
  *
  * A lone item is stored by the thread that submitted it, which leads the committer meanwhile: a
  * thread that sleeps is not woken for it. The leader makes one attempt. If that does not store the
@@ -278,6 +279,24 @@ struct hearth_push_item **hearth_committer_led_items(struct hearth_committer *co
 /* ---- threads ---- */
 
 /*
+ * When the queued items are due. An item in the second half of linger_ns promises more of them.
+ * Clients that each wait for their acknowledgement send together, after the commit before, so
+ * nothing comes in the second half, and a longer wait would be in vain.
+ */
+static int64_t find_due_ns(const struct hearth_committer *committer)
+{
+    const struct hearth_store_options *options = &committer->all->store->options;
+    int64_t oldest_ns = committer->oldest_mono_ns;
+    hearth_mutex_assert_held(&committer->all->lock);
+
+    bool keep_coming = committer->submitted_mono_ns - oldest_ns > options->linger_ns / 2;
+
+    return oldest_ns + (keep_coming && options->busy_linger_ns > options->linger_ns
+                            ? options->busy_linger_ns
+                            : options->linger_ns);
+}
+
+/*
  * Wait until a batch is due, or one was left by a leader. Returns false if the server is stopping
  * and the queue is empty. The caller holds the lock.
  */
@@ -302,7 +321,7 @@ static bool wait_for_work(struct hearth_committer *committer)
             hearth_mutex_wait(&all->lock, &committer->wake);
             continue;
         }
-        int64_t due_ns = committer->oldest_mono_ns + options->linger_ns;
+        int64_t due_ns = find_due_ns(committer);
         if (all->stopping || committer->n_rows >= options->commit_rows ||
             hearth_clock_mono_ns() >= due_ns) {
             return true;

@@ -129,6 +129,58 @@ static void an_item_without_leave_to_lead_waits_for_more(void **state)
     store_close_soon(store);
 }
 
+/*
+ * Submit two items, the second one `gap_ns` after the first, to a committer that waits a second, or
+ * an hour while items keep coming. Again if the second one came too late to be sure of the gap.
+ */
+static void submit_two(struct hearth_store *store, int64_t gap_ns, struct store_push *ret_pushes[2])
+{
+    const int64_t slack_ns = 400 * HEARTH_NS_PER_MS;
+
+    for (int64_t took_ns = INT64_MAX; took_ns > gap_ns + slack_ns;) {
+        ret_pushes[0] = submit_push(store, false);
+        int64_t from_ns = hearth_clock_mono_ns();
+        (void)usleep((useconds_t)(gap_ns / 1000));
+        ret_pushes[1] = submit_push(store, false);
+        took_ns = hearth_clock_mono_ns() - from_ns;
+        if (took_ns > gap_ns + slack_ns) {
+            store_without_leader(store, ENOUGH - 1); /* ends a wait, if there is one */
+            end_push(ret_pushes[0]);
+            end_push(ret_pushes[1]);
+        }
+    }
+}
+
+static void items_wait_longer_only_while_they_keep_coming(void **state)
+{
+    (void)state;
+    char url[256];
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.n_committers = 1;
+    options.linger_ns = HEARTH_NS_PER_SEC;
+    options.busy_linger_ns = HEARTH_NS_PER_HOUR;
+    struct hearth_store *store = open_fresh(url, &options);
+    store_without_leader(store, ENOUGH);
+
+    /* Nothing comes in the second half of the second. */
+    struct store_push *pushes[2];
+    submit_two(store, 0, pushes);
+    end_push(pushes[0]);
+    end_push(pushes[1]);
+
+    /* The second item comes there, so both wait until there are enough. */
+    submit_two(store, 550 * HEARTH_NS_PER_MS, pushes);
+    (void)usleep(2000000);
+    assert_false(atomic_load(&pushes[0]->ended));
+    assert_false(atomic_load(&pushes[1]->ended));
+    store_without_leader(store, ENOUGH - 2);
+    end_push(pushes[0]);
+    end_push(pushes[1]);
+
+    store_close_soon(store);
+}
+
 static void *submit_leading(void *arg)
 {
     store_push_submit(arg);
@@ -207,6 +259,7 @@ int main(void)
         cmocka_unit_test(a_lone_item_is_stored_before_its_submission_returns),
         cmocka_unit_test(an_item_soon_after_another_waits_for_more),
         cmocka_unit_test(an_item_without_leave_to_lead_waits_for_more),
+        cmocka_unit_test(items_wait_longer_only_while_they_keep_coming),
         cmocka_unit_test(a_leader_that_loses_its_connection_leaves_its_batch_to_the_committer),
         cmocka_unit_test(a_leader_does_not_wait_for_a_connection),
         cmocka_unit_test(closing_ends_an_item_whose_leader_found_no_database),
