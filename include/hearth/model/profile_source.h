@@ -15,7 +15,7 @@ enum hearth_source {
     HEARTH_SOURCE_PROFILE,  /* rows that are neither late nor compacted */
     HEARTH_SOURCE_LATE,     /* rows that arrived after their bucket was closed: always read */
     HEARTH_SOURCE_SEGMENT,  /* compacted rows */
-    HEARTH_SOURCE_TOTALS,   /* packed totals of a series and hour; hearth_store_read_totals only */
+    HEARTH_SOURCE_TOTALS,   /* packed totals of a series; hearth_store_read_totals only */
     HEARTH_SOURCE_ROLL_10M, /* blocks */
     HEARTH_SOURCE_ROLL_1H,
     HEARTH_SOURCE_ROLL_1D,

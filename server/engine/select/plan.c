@@ -147,6 +147,20 @@ static void cover_with_rows(struct planner *p, const struct plan_group *group,
 }
 
 /*
+ * Where the packed totals of a group end. In the open hour, each closed 10 minutes of a series have
+ * a row, which costs no more than a profile. Only many series with few profiles cost less as single
+ * profiles: they come in arrays. Absent blocks tell that profiles are few.
+ */
+static int64_t find_end_of_totals(const struct plan_group *group)
+{
+    bool is_sparse = hearth_plan_holes_of(group, HEARTH_SOURCE_ROLL_10M)->n > 0;
+
+    return is_sparse && group->rows.n >= PLAN_MANY_HITS
+               ? floor_to(group->built_ns, HEARTH_NS_PER_HOUR)
+               : group->built_ns;
+}
+
+/*
  * Covers s with the blocks of tiers[tier] that lie wholly within it, and its rest with smaller
  * ones.
  */
@@ -167,8 +181,10 @@ static void cover_stretch(struct planner *p, const struct plan_group *group, siz
     int64_t length = t->length_ns;
     int64_t begin = t->cuts_edges ? s.from_ns : ceil_to(s.from_ns, length);
     int64_t end = t->cuts_edges ? s.to_ns : floor_to(s.to_ns, length);
+    int64_t built_ns =
+        t->cuts_edges ? find_end_of_totals(group) : floor_to(group->built_ns, length);
     begin = max_i64(begin, t->cutoff_ns);
-    end = min_i64(end, floor_to(group->built_ns, length));
+    end = min_i64(end, built_ns);
     if (begin >= end) {
         cover_stretch(p, group, tier + 1, s);
         return;

@@ -65,14 +65,24 @@ const struct hearth_service_state *hearth_plan_find_state(const struct hearth_re
     return found ? &state->services[low] : NULL;
 }
 
+/* Whether an absent block matters to a query of totals: it says that the open hour is sparse. */
+static bool is_absent_in_open_hour(const struct plan_service *service,
+                                   const struct hearth_absent_blocks *absent)
+{
+    return absent->length_ns == PLAN_NS_PER_10M &&
+           absent->to_ns > floor_to(service->built_ns, HEARTH_NS_PER_HOUR);
+}
+
 /*
- * Copies which blocks are absent within the range, as far as the service is built. Neither single
- * profiles nor packed totals lack any. False: memory was refused.
+ * Copies which blocks are absent within the range, as far as the service is built. Single profiles
+ * lack none. Packed totals lack none either, but many series have few in a sparse hour
+ * (find_end_of_totals in plan.c). False: memory was refused.
  */
 static bool copy_absent_blocks(struct planner *p, struct plan_service *service)
 {
     const struct hearth_service_state *state = service->state;
-    if (state == NULL || state->n_absent == 0 || p->in->rows || p->in->totals) {
+    if (state == NULL || state->n_absent == 0 || p->in->rows ||
+        (p->in->totals && p->in->n_hits < PLAN_MANY_HITS)) {
         return true;
     }
 
@@ -86,7 +96,8 @@ static bool copy_absent_blocks(struct planner *p, struct plan_service *service)
         cut.from_ns = max_i64(cut.from_ns, floor_to(p->range.from_ns, cut.length_ns));
         cut.to_ns = min_i64(cut.to_ns, ceil_to(p->range.to_ns, cut.length_ns));
         cut.to_ns = min_i64(cut.to_ns, service->built_ns);
-        if (cut.from_ns < cut.to_ns && cut.to_ns > p->range.from_ns) {
+        if (cut.from_ns < cut.to_ns && cut.to_ns > p->range.from_ns &&
+            (!p->in->totals || is_absent_in_open_hour(service, &cut))) {
             service->absent[service->n_absent++] = cut;
         }
     }
@@ -549,7 +560,7 @@ static bool assign_hits_to_groups(struct planner *p)
     }
 
     assert(p->groups != NULL);
-    bool whole_allowed = !p->in->gauge && p->in->n_covered > 0;
+    bool whole_allowed = !p->in->gauge && !p->in->totals && p->in->n_covered > 0;
     for (size_t i = 0; i < p->n_services; i++) {
         struct plan_service *service = &p->services[i];
         bool whole = whole_allowed && service->n_tombstones == 0;

@@ -16,7 +16,9 @@
 #define PLAN_MAX_HOLES  16 /* of one group and size of block */
 #define PLAN_NS_PER_10M (INT64_C(600) * HEARTH_NS_PER_SEC)
 #define PLAN_NO_GROUP   UINT32_MAX
-#define PLAN_N_GROUPS   ((size_t)3 * PLAN_MAX_GROUPS)
+/* From so many hits on, series with few profiles are read by a range of ids (read_id_range.c). */
+#define PLAN_MANY_HITS 4096
+#define PLAN_N_GROUPS  ((size_t)3 * PLAN_MAX_GROUPS)
 
 /* A part of the range, half-open. */
 struct plan_stretch {

@@ -318,9 +318,10 @@ static bool block_serves(const struct world *w, enum hearth_source source,
                        ? oldest_block(keep->roll_10m_ns, keep->roll_10m_from_ns, MIN10)
                        : oldest_block(keep->roll_1h_ns, keep->roll_1h_from_ns, HOUR);
     int64_t built = state_of(w, hit->service_id)->built_to_ns;
-    bool inside =
-        source == HEARTH_SOURCE_TOTALS || (t0 >= w->in.from_ns && t0 + length - 1 <= w->in.to_ns);
-    return inside && t0 >= kept && built != INT64_MIN && t0 + length <= built &&
+    bool is_totals = source == HEARTH_SOURCE_TOTALS; /* those of an open hour may be there */
+    bool inside = is_totals || (t0 >= w->in.from_ns && t0 + length - 1 <= w->in.to_ns);
+    return inside && t0 >= kept && built != INT64_MIN &&
+           (is_totals ? t + 1 : t0 + length) <= built &&
            !touched(w, hit->series_id, t0, t0 + length);
 }
 
@@ -579,7 +580,7 @@ static void a_range_becomes_days_hours_minutes_and_rows(void **state)
     g_simple.in.rows = false;
     g_simple.in.totals = true;
     expect_plan(today + HOUR / 2, NOW,
-                "profile 10.00..10.61\nlate 0.50..10.50\ntotals 0.50..10.00\n");
+                "profile 10.50..10.61\nlate 0.50..10.50\ntotals 0.50..10.50\n");
     expect_plan(5, 4, "");
     simple_world(INT64_MIN, INT64_MIN);
     g_simple.services[0].generation = 0;
@@ -625,6 +626,54 @@ static void a_deletion_is_cut_out_of_the_blocks_it_touches_only(void **state)
     expect_plan(today - DAY, today - 1, "late -24.00..0.00\nroll_1d -24.00..0.00\n");
     assert_int_equal(g_simple.plan.legs[0].n_hits, 1);
     assert_int_equal(g_simple.plan.legs[0].hits[0].series_id, 6);
+    expect_notes("");
+}
+
+static void totals_of_the_open_hour_are_read_packed(void **state)
+{
+    (void)state;
+    int64_t today = floor_to(NOW, DAY), built = today + 10 * HOUR + 3 * MIN10;
+    simple_world(built, INT64_MIN);
+    g_simple.in.totals = true;
+    expect_plan(today, NOW, "profile 10.50..10.61\nlate 0.00..10.50\ntotals 0.00..10.50\n");
+    expect_plan(built - MIN10, built - 1, "late 10.33..10.50\ntotals 10.33..10.50\n");
+
+    /* A deletion in it leaves that hour to single profiles. */
+    static int32_t series[2] = {5, 6};
+    g_simple.tombstones[0] = (struct hearth_tombstone){1, built - MIN10, built - 1, series, 2};
+    g_simple.state.n_tombstones = 1;
+    expect_plan(today, NOW, "profile 10.00..10.61\nlate 0.00..10.50\ntotals 0.00..10.00\n");
+    expect_notes("");
+}
+
+static void many_series_with_few_profiles_are_read_singly_in_the_open_hour(void **state)
+{
+    (void)state;
+    enum {
+        N = 4096
+    };
+    static struct hearth_series_hit hits[N];
+    int64_t today = floor_to(NOW, DAY), hour = today + 10 * HOUR;
+    struct hearth_absent_blocks absent = {MIN10, hour + MIN10, hour + 2 * MIN10, false};
+    const char *packed = "profile 10.50..10.61\nlate 9.00..10.50\ntotals 9.00..10.50\n";
+    simple_world(hour + 3 * MIN10, INT64_MIN);
+    for (int i = 0; i < N; i++) {
+        hits[i] = (struct hearth_series_hit){5 + i, 1, 100, 0, 1};
+    }
+    g_simple.services[0].absent = &absent;
+    g_simple.services[0].n_absent = 1;
+    g_simple.in.totals = true;
+    g_simple.in.hits = hits;
+    g_simple.in.n_hits = N;
+    expect_plan(hour - HOUR, NOW, "profile 10.00..10.61\nlate 9.00..10.50\ntotals 9.00..10.00\n");
+
+    /* Fewer series; and many, whose open hour lacks no blocks. */
+    g_simple.in.n_hits = N - 1;
+    expect_plan(hour - HOUR, NOW, packed);
+    g_simple.in.n_hits = N;
+    absent.from_ns = hour - HOUR;
+    absent.to_ns = hour;
+    expect_plan(hour - HOUR, NOW, packed);
     expect_notes("");
 }
 
@@ -873,6 +922,8 @@ int main(void)
         cmocka_unit_test(a_range_becomes_days_hours_minutes_and_rows),
         cmocka_unit_test(long_blocks_are_used_only_where_nothing_shorter_is_kept),
         cmocka_unit_test(a_deletion_is_cut_out_of_the_blocks_it_touches_only),
+        cmocka_unit_test(totals_of_the_open_hour_are_read_packed),
+        cmocka_unit_test(many_series_with_few_profiles_are_read_singly_in_the_open_hour),
         cmocka_unit_test(absent_blocks_of_series_are_stepped_over_with_the_next_smaller_ones),
         cmocka_unit_test(an_absent_day_is_read_from_its_hours_and_profiles),
         cmocka_unit_test(profiles_past_their_retention_answer_while_hours_or_days_are_absent),
