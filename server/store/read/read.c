@@ -70,17 +70,20 @@ static enum hearth_status make_statement(struct read *read, enum read_kind kind,
     begin_plan(read, plan, NULL);
 
     bool is_distributed = hearth_layout_is_distributed(read->scope->store);
-    int64_t *leaf_bytes = NULL;
-    if (kind == READ_TOTALS && !is_distributed) {
-        HEARTH_TRY(hearth_read_leaf_bytes(read->scope, plan, &read->arena, &leaf_bytes, err));
+    if (kind != READ_TOTALS || is_distributed) {
+        return hearth_read_statement_make(&read->statement, kind, plan, is_distributed, NULL, NULL,
+                                          &read->arena, err);
     }
+
+    int64_t *leaf_bytes = NULL;
+    HEARTH_TRY(hearth_read_leaf_bytes(read->scope, plan, &read->arena, &leaf_bytes, err));
 
     /* A policy is tested for each row, which took twice as long in the plan of arrays. */
     const struct read_leaves leaves = {.bytes = leaf_bytes,
                                        .in_arrays = !hearth_wall_stands(read->scope)};
 
-    return hearth_read_statement_make(&read->statement, kind, plan, is_distributed, NULL,
-                                      leaf_bytes != NULL ? &leaves : NULL, &read->arena, err);
+    return hearth_read_statement_make(&read->statement, kind, plan, false, NULL, &leaves,
+                                      &read->arena, err);
 }
 
 /* Return the services of a state; NULL: no memory. */

@@ -19,11 +19,9 @@
 /* Days of a leg; of more, sizes are not asked for. */
 #define MAX_DAYS 31
 /*
- * Profiles of so many ids come in arrays, because libpq takes longer for a row than all else for a
- * total. All profiles of the leaves may be of these ids, so those of larger leaves come one by one:
- * a profile takes at least 200 bytes of a leaf, and 36 of arrays.
+ * All profiles of the leaves may be of the ids of one array, so those of larger leaves come one by
+ * one: a profile takes at least 200 bytes of a leaf, and 36 of arrays.
  */
-#define IDS_OF_ARRAY     8192
 #define MAX_LEAVES_BYTES ((int64_t)512 << 20)
 
 struct size_query {
@@ -167,25 +165,4 @@ bool hearth_read_by_id_range(struct read_branch *branch, int64_t leaf_bytes,
     branch->in_arrays = n_days > 0 && leaf_bytes <= MAX_LEAVES_BYTES / n_days;
 
     return true;
-}
-
-/*
- * One row for each IDS_OF_ARRAY ids. A total that is missing is -1, because series that are not
- * selected may have fewer columns. Ids are int8 here: the one after the last may not fit.
- */
-void hearth_read_arrays_from(struct hearth_buf *sql, const struct read_branch *branch,
-                             const char *fields)
-{
-    hearth_buf_printf(sql,
-                      " UNION ALL SELECT %s, a.* FROM generate_series(%d::int8, %d::int8, %d)"
-                      " g (id) CROSS JOIN LATERAL (SELECT array_agg(series_id), array_agg(ts),"
-                      " array_agg(coalesce(totals[%u], -1)) FROM ",
-                      fields, (int)branch->first_id, (int)branch->last_id, IDS_OF_ARRAY,
-                      (unsigned)branch->column + 1);
-}
-
-void hearth_read_arrays_where(struct hearth_buf *sql, const struct read_branch *branch)
-{
-    hearth_buf_printf(sql, " AND series_id BETWEEN g.id AND least(g.id + %d, %d)", IDS_OF_ARRAY - 1,
-                      (int)branch->last_id);
 }

@@ -4,6 +4,7 @@
  *   read_state.c   state of services
  *   read_sql.c     branches, parameters and text of the statement
  *   read_id_range.c   which branches read a range of ids
+ *   read_arrays.c  branches whose rows have many profiles each
  *   read_detail.c  the plan's struct hearth_read_detail, as conditions in SQL and in C
  *   read.c         runs the statement: rows, totals, costs
  *
@@ -34,6 +35,11 @@ enum read_kind {
     READ_COSTS,  /* hearth_leg_cost, by leg and service */
 };
 
+/* Indexes of the first and last run of a list of series, in $1 to $3; counted from 1. */
+struct read_runs {
+    size_t first, last;
+};
+
 /* One SELECT of the statement: a leg, or one value column of it. */
 struct read_branch {
     const struct hearth_read_leg *leg;
@@ -44,7 +50,8 @@ struct read_branch {
      */
     const int32_t *services;
     int32_t first_id, last_id;
-    bool in_arrays; /* of many profiles in one row (field_many) */
+    bool in_arrays;          /* totals of many profiles in one row (field_packed) */
+    struct read_runs pieces; /* in_arrays, services NULL: a row for each of these runs */
 };
 
 /* Fields of a row. */
@@ -74,20 +81,21 @@ struct read_statement {
 
     /* Indexes of optional fields; -1: the statement has no such field. */
     int field_val0, field_members; /* READ_ROWS only */
-    int field_packed; /* READ_TOTALS only: packed times or a segment; the next: packed totals */
     /*
-     * READ_TOTALS only: ids of series; the next: times; the next: totals, -1 where the column is
-     * missing. All are NULL in rows of branches that are not in_arrays, or without profiles.
+     * READ_TOTALS only: packed times or a segment; the next: packed totals. In rows of branches
+     * that are in_arrays, array_send of int8[]: the ids of the series of n profiles, then their
+     * times; the next: n totals, -1 where the column is missing; both NULL without profiles. Of a
+     * branch that lists its series, FIELD_SERVICE is the service of all of them.
      */
-    int field_many;
+    int field_packed;
     int field_no;    /* profile_no; the next: duration_ns */
     int field_attrs; /* READ_ROWS only */
 };
 
 /* What a statement may know of the leaves that its legs read. */
 struct read_leaves {
-    const int64_t *bytes; /* [plan->n_legs], from hearth_read_leaf_bytes; not NULL */
-    bool in_arrays;       /* ranges of ids may come in arrays */
+    const int64_t *bytes; /* [plan->n_legs], from hearth_read_leaf_bytes; NULL: not known */
+    bool in_arrays;       /* totals may come in arrays */
 };
 
 /* The hits of a series in a leg; *ret_n may be 0. */
@@ -121,11 +129,15 @@ enum hearth_status hearth_read_leaf_bytes(const struct hearth_scope *scope,
  */
 bool hearth_read_by_id_range(struct read_branch *branch, int64_t leaf_bytes,
                              struct hearth_arena *arena);
+/* Whether the totals of a leg that lists its series may come in arrays: their number is bounded. */
+bool hearth_read_in_pieces(const struct hearth_read_leg *leg);
+/* So many series of a list have their totals in one row. */
+#define HEARTH_READ_SERIES_OF_ARRAY 16
 /* Append " UNION ALL SELECT .. FROM" of a branch in arrays, up to its table. */
-void hearth_read_arrays_from(struct hearth_buf *sql, const struct read_branch *branch,
-                             const char *fields);
-/* Append its condition on series. */
-void hearth_read_arrays_where(struct hearth_buf *sql, const struct read_branch *branch);
+void hearth_read_arrays_from(struct hearth_buf *sql, const struct read_branch *branch, size_t tag);
+/* Append " WHERE" and its conditions on services and series; runs: of the whole branch. */
+void hearth_read_arrays_where(struct hearth_buf *sql, const struct read_branch *branch,
+                              const struct read_runs *runs);
 /* The service of a selected series of a branch that reads a range of ids; 0: it is not selected. */
 static inline int32_t hearth_branch_service(const struct read_branch *branch, int32_t series_id)
 {

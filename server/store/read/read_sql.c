@@ -27,8 +27,9 @@
  * - profile has an index (series_id, ts) INCLUDE (service_id, totals), where equality on series_id
  *   and the range on ts are always index conditions: a bitmap scan (which prefetches) for rows, an
  *   index-only scan for totals.
- *   Where the leaf is small beside the number of series, totals are read by a range of ids, in
- *   arrays (read_id_range.c): then any plan is cheap.
+ *   Where the leaf is small beside the number of series, totals are read by a range of ids
+ *   (read_id_range.c): then any plan is cheap. Totals of a bounded number of profiles come in
+ *   arrays (read_arrays.c): a nested loop, with the same conditions inside.
  * - The other tables are keyed by service and series. With arrays for both, an index scan would
  *   search each pair. So several services are a nested loop with one service and its own series
  *   inside; OFFSET 0 prevents any other plan. Distributed tables allow no OFFSET there: the nodes
@@ -74,8 +75,9 @@ struct slice {
 struct selection {
     const struct hearth_series_hit *hits;
     size_t n_hits;
-    struct slice columns[MAX_COLUMNS]; /* hits of one column */
-    struct slice all;                  /* hits of all columns */
+    struct slice columns[MAX_COLUMNS];    /* hits of one column */
+    struct read_runs pieces[MAX_COLUMNS]; /* the same, if totals may come in arrays */
+    struct slice all;                     /* hits of all columns */
 };
 
 struct maker {
@@ -106,6 +108,15 @@ struct maker {
 };
 
 /* ---- hits to slices ---- */
+
+/* Whether totals of profiles may come in arrays. Arrays have no identity. */
+static bool may_come_in_arrays(const struct maker *m)
+{
+    const struct hearth_read_detail *detail = &m->plan->detail;
+
+    return m->out->kind == READ_TOTALS && m->leaves != NULL && m->leaves->in_arrays &&
+           !detail->identity && !detail->some;
+}
 
 /* True if hits are sorted by (service_id, series_id, column), as read.h demands. */
 HEARTH_UNUSED static bool are_hits_sorted(const struct hearth_read_leg *leg)
@@ -148,7 +159,7 @@ static bool find_selections(struct maker *m)
             m->selections[s].hits = plan->legs[i].hits;
             m->selections[s].n_hits = plan->legs[i].n_hits;
             m->n_selections++;
-            n_hits += 2 * plan->legs[i].n_hits; /* slices of columns, slices of all columns */
+            n_hits += 3 * plan->legs[i].n_hits; /* slices of columns, of all columns, pieces */
         }
 
         m->selection_of[i] = s;
@@ -178,7 +189,7 @@ static struct slice add_slice(struct maker *m, const struct selection *selection
             continue;
         }
 
-        assert(m->n_series < m->cap_runs && m->n_runs <= m->n_series);
+        assert(m->n_series < m->cap_runs && m->n_runs < m->cap_runs);
         m->series[m->n_series++] = hit->series_id;
         slice.n_series++;
         if (!same_service) {
@@ -191,6 +202,27 @@ static struct slice add_slice(struct maker *m, const struct selection *selection
     }
 
     return slice;
+}
+
+/* Append the runs of a slice again, in pieces of few series. */
+static struct read_runs add_pieces(struct maker *m, struct slice slice)
+{
+    const int32_t n = HEARTH_READ_SERIES_OF_ARRAY;
+    struct read_runs pieces = {.first = m->n_runs + 1};
+
+    for (size_t run = slice.first_run - 1; run < slice.first_run - 1 + slice.n_runs; run++) {
+        int32_t last = m->run_last[run];
+        for (int32_t first = m->run_first[run]; first <= last; first += n) {
+            assert(m->n_runs < m->cap_runs);
+            m->run_service[m->n_runs] = m->run_service[run];
+            m->run_first[m->n_runs] = first;
+            m->run_last[m->n_runs++] = last - first < n ? last : first + n - 1;
+        }
+    }
+
+    pieces.last = m->n_runs;
+
+    return pieces;
 }
 
 static enum hearth_status slice_hits(struct maker *m, struct hearth_err *err)
@@ -221,6 +253,9 @@ static enum hearth_status slice_hits(struct maker *m, struct hearth_err *err)
         for (size_t k = 0; k < MAX_COLUMNS; k++) {
             if (n_in[k] > 0) {
                 selection->columns[k] = add_slice(m, selection, (int)k);
+                if (may_come_in_arrays(m)) {
+                    selection->pieces[k] = add_pieces(m, selection->columns[k]);
+                }
                 n_columns++;
                 last = k;
             }
@@ -307,15 +342,6 @@ static void append_rows_fields(struct maker *m, const struct read_branch *branch
     hearth_read_detail_fields(sql, m->out, source != HEARTH_SOURCE_SEGMENT);
 }
 
-/* Append the arrays of a branch that has none. */
-static void append_no_arrays(struct read_statement *out)
-{
-    hearth_buf_cstr(&out->sql, out->field_many >= 0
-                                   ? ", NULL::int4[] AS ids, NULL::int8[] AS times,"
-                                     " NULL::int8[] AS many"
-                                   : "");
-}
-
 /* Append the select list of one branch of totals. */
 static void append_totals_fields(struct maker *m, const struct read_branch *branch, size_t tag)
 {
@@ -351,7 +377,6 @@ static void append_totals_fields(struct maker *m, const struct read_branch *bran
         break;
     }
 
-    append_no_arrays(m->out);
     hearth_read_detail_fields(sql, m->out, branch->leg->source != HEARTH_SOURCE_SEGMENT);
 }
 
@@ -561,16 +586,13 @@ static void append_series(struct maker *m, const struct read_branch *branch, str
 static void append_arrays(struct maker *m, const struct read_branch *branch, struct slice slice)
 {
     struct hearth_buf *sql = &m->out->sql;
-    char fields[128];
+    const struct read_runs runs = {slice.first_run, slice.first_run + slice.n_runs - 1};
 
-    (void)snprintf(fields, sizeof fields, "0, 0::int8, 0::int8, '%zu'::int8, NULL::int8%s",
-                   (size_t)(branch - m->out->branches),
-                   m->out->field_packed >= 0 ? ", NULL::bytea, NULL::bytea" : "");
-    hearth_read_arrays_from(sql, branch, fields);
+    assert(m->out->field_packed >= 0);
+    hearth_read_arrays_from(sql, branch, (size_t)(branch - m->out->branches));
     append_table(m, sql, branch->leg);
-    hearth_buf_printf(sql, " WHERE service_id = ANY (($1::int4[])[%zu:%zu])", slice.first_run,
-                      slice.first_run + slice.n_runs - 1);
-    hearth_read_arrays_where(sql, branch);
+    hearth_read_arrays_where(sql, branch, &runs);
+    m->lists_series = m->lists_series || branch->services == NULL;
     append_time_range(m, branch->leg);
     append_detail(sql, branch->leg, &m->plan->detail);
     hearth_buf_cstr(sql, ") a");
@@ -644,7 +666,6 @@ static void append_no_values(struct maker *m)
         hearth_buf_cstr(&out->sql, ", NULL::int8 AS total");
         hearth_buf_cstr(&out->sql,
                         out->field_packed >= 0 ? ", NULL::bytea AS p1, NULL::bytea AS p2" : "");
-        append_no_arrays(out);
         hearth_read_detail_fields(&out->sql, out, false);
     }
 }
@@ -694,7 +715,7 @@ static bool has_one_branch(const struct maker *m, const struct hearth_read_leg *
 }
 
 /* The optional fields of the statement in their order, after the fields that all branches have. */
-static void number_fields(const struct maker *m, bool val0, bool members, bool packed, bool many)
+static void number_fields(const struct maker *m, bool val0, bool members, bool packed)
 {
     struct read_statement *out = m->out;
     const struct hearth_read_detail *detail = &m->plan->detail;
@@ -705,17 +726,18 @@ static void number_fields(const struct maker *m, bool val0, bool members, bool p
     out->field_members = of_rows && members ? field++ : -1;
     out->field_packed = !of_rows && packed ? field : -1;
     field += out->field_packed >= 0 ? 2 : 0;
-    out->field_many = many ? field : -1;
-    field += many ? 3 : 0;
     out->field_no = detail->identity ? field : -1;
     field += detail->identity ? 2 : 0;
     out->field_attrs = of_rows && detail->attrs != HEARTH_ATTRS_NOT_READ ? field : -1;
 }
 
-/* Decide which branches read a range of ids. Returns whether one of them does in arrays. */
-static bool choose_id_ranges(struct maker *m)
+/*
+ * Decide which branches of totals read a range of ids, and which come in arrays. Returns whether
+ * one comes in arrays.
+ */
+static bool choose_forms(struct maker *m)
 {
-    bool in_arrays = false;
+    bool any = false;
 
     if (m->leaves == NULL || m->out->kind != READ_TOTALS) {
         return false;
@@ -723,15 +745,18 @@ static bool choose_id_ranges(struct maker *m)
 
     for (size_t i = 0; i < m->out->n_branches; i++) {
         struct read_branch *branch = &m->out->branches[i];
-        int64_t leaf_bytes = m->leaves->bytes[branch->leg - m->plan->legs];
-        if (hearth_read_by_id_range(branch, leaf_bytes, m->arena)) {
-            branch->in_arrays =
-                branch->in_arrays && m->leaves->in_arrays && !m->plan->detail.identity;
-            in_arrays = in_arrays || branch->in_arrays;
+        size_t leg = (size_t)(branch->leg - m->plan->legs);
+        int64_t leaf_bytes = m->leaves->bytes == NULL ? INT64_MAX : m->leaves->bytes[leg];
+        if (!hearth_read_by_id_range(branch, leaf_bytes, m->arena)) {
+            branch->in_arrays = hearth_read_in_pieces(branch->leg);
+            branch->pieces = m->selections[m->selection_of[leg]].pieces[branch->column];
         }
+
+        branch->in_arrays = branch->in_arrays && may_come_in_arrays(m);
+        any = any || branch->in_arrays;
     }
 
-    return in_arrays;
+    return any;
 }
 
 static enum hearth_status make_branches(struct maker *m, struct hearth_err *err)
@@ -772,7 +797,8 @@ static enum hearth_status make_branches(struct maker *m, struct hearth_err *err)
     }
 
     out->n_branches = n;
-    number_fields(m, val0, members, packed, choose_id_ranges(m));
+    packed = choose_forms(m) || packed;
+    number_fields(m, val0, members, packed);
 
     return HEARTH_OK;
 }

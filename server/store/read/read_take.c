@@ -369,10 +369,15 @@ enum hearth_status hearth_read_take_row(void *context, const PGresult *result,
 
 /* ---- totals ---- */
 
-static enum hearth_status visit_totals_singly(struct read *read,
+/* Visit totals of a series, with ascending times. */
+static enum hearth_status visit_series_totals(struct read *read,
                                               const struct hearth_read_totals *totals,
                                               struct hearth_err *err)
 {
+    if (read->visit_totals != NULL) {
+        return read->visit_totals(read->context, totals, err);
+    }
+
     struct hearth_read_total total = {
         .service_id = totals->service_id, .series_id = totals->series_id, .column = totals->column};
 
@@ -413,8 +418,7 @@ static enum hearth_status visit_packed_totals(void *context, const int64_t *ts_n
                                               .totals = values + from,
                                               .n = n - from};
 
-    return read->visit_totals != NULL ? read->visit_totals(read->context, &totals, err)
-                                      : visit_totals_singly(read, &totals, err);
+    return visit_series_totals(read, &totals, err);
 }
 
 /* Visit the totals of the current series of a group, if it is selected. */
@@ -532,47 +536,93 @@ static enum hearth_status fail_no_total(const struct read *read, int32_t series_
                        (int)series_id, (long long)ts_ns, (unsigned)read->branch->column);
 }
 
-/* Visit the totals of the profiles of a range of ids. */
+/* The arrays of a row: series, times and totals of n profiles. */
+struct many_totals {
+    const int64_t *ids, *times, *totals;
+    size_t n;
+};
+
+static enum hearth_status take_arrays(struct read *read, const PGresult *result,
+                                      struct many_totals *ret, struct hearth_err *err)
+{
+    int field = read->statement.field_packed;
+    int64_t *ids_and_times, *totals;
+    size_t n, n_totals;
+
+    hearth_arena_reset(&read->rows);
+    HEARTH_TRY(hearth_pg_i64_array(result, 0, field, &read->rows, &ids_and_times, &n, err));
+    HEARTH_TRY(hearth_pg_i64_array(result, 0, field + 1, &read->rows, &totals, &n_totals, err));
+    if (n != 2 * n_totals) {
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "%zu totals have %zu series and times", n_totals,
+                           n);
+    }
+
+    *ret = (struct many_totals){ids_and_times, ids_and_times + n_totals, totals, n_totals};
+
+    return HEARTH_OK;
+}
+
+/* Whether total i follows the one before it: it is of the same series, and not earlier. */
+static bool continues_run(const struct many_totals *many, size_t i)
+{
+    return many->ids[i] == many->ids[i - 1] && many->times[i] >= many->times[i - 1];
+}
+
+/*
+ * Visit the totals from *at on that are of one series, by ascending time, and valid; or pass one
+ * that is not valid. *at: the first that remains.
+ */
+static enum hearth_status visit_run(struct read *read, const struct many_totals *many,
+                                    int32_t service_id, size_t *at, struct hearth_err *err)
+{
+    size_t first = *at, i = first;
+    int32_t series_id = (int32_t)many->ids[first];
+
+    while (i < many->n && (i == first || continues_run(many, i)) &&
+           is_profile_valid(read, HEARTH_SOURCE_PROFILE, service_id, series_id, many->times[i])) {
+        if (many->totals[i] < 0) {
+            return fail_no_total(read, series_id, many->times[i], err);
+        }
+        i++;
+    }
+
+    *at = i > first ? i : first + 1;
+    if (i == first) {
+        return HEARTH_OK;
+    }
+
+    const struct hearth_read_totals totals = {.service_id = service_id,
+                                              .series_id = series_id,
+                                              .column = read->branch->column,
+                                              .ts_ns = many->times + first,
+                                              .totals = many->totals + first,
+                                              .n = i - first};
+    read->n_rows += (int64_t)totals.n;
+    read->n_bytes += (int64_t)(totals.n * sizeof totals.totals[0]);
+
+    return visit_series_totals(read, &totals, err);
+}
+
+/* Visit the totals of a row in arrays, those of a series together. */
 static enum hearth_status take_many_totals(struct read *read, const PGresult *result,
                                            struct hearth_err *err)
 {
     const struct read_branch *branch = read->branch;
-    int field = read->statement.field_many;
-    int32_t *ids;
-    int64_t *times, *totals;
-    size_t n, n_times, n_totals;
+    struct many_totals many;
 
-    if (hearth_pg_is_null(result, 0, field)) { /* no profiles */
+    if (hearth_pg_is_null(result, 0, read->statement.field_packed)) { /* no profiles */
         return HEARTH_OK;
     }
 
-    hearth_arena_reset(&read->rows);
-    HEARTH_TRY(hearth_pg_i32_array(result, 0, field, &read->rows, &ids, &n, err));
-    HEARTH_TRY(hearth_pg_i64_array(result, 0, field + 1, &read->rows, &times, &n_times, err));
-    HEARTH_TRY(hearth_pg_i64_array(result, 0, field + 2, &read->rows, &totals, &n_totals, err));
-    if (n_times != n || n_totals != n) {
-        return HEARTH_FAIL(err, HEARTH_CORRUPT, "%zu profiles have %zu times and %zu totals", n,
-                           n_times, n_totals);
-    }
-
-    struct hearth_read_total total = {.column = branch->column};
-    for (size_t i = 0; i < n; i++) {
-        total.service_id = hearth_branch_service(branch, ids[i]);
-        if (total.service_id == 0) {
-            continue;
-        }
-
-        total.series_id = ids[i];
-        total.ts_ns = times[i];
-        total.total = totals[i];
-        if (total.total < 0) {
-            return fail_no_total(read, ids[i], times[i], err);
-        }
-
-        read->n_rows++;
-        read->n_bytes += (int64_t)sizeof total.total;
-        if (is_profile_valid(read, HEARTH_SOURCE_PROFILE, total.service_id, ids[i], times[i])) {
-            HEARTH_TRY(read->visit_total(read->context, &total, err));
+    HEARTH_TRY(take_arrays(read, result, &many, err));
+    for (size_t i = 0; i < many.n;) {
+        int32_t service_id = branch->services == NULL
+                                 ? hearth_pg_i32(result, 0, FIELD_SERVICE)
+                                 : hearth_branch_service(branch, (int32_t)many.ids[i]);
+        if (service_id == 0) { /* a range of ids has others, too */
+            i++;
+        } else {
+            HEARTH_TRY(visit_run(read, &many, service_id, &i, err));
         }
     }
 
