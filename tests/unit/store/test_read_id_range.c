@@ -197,6 +197,133 @@ static void a_range_pays_for_many_ids_that_are_dense_in_a_small_leaf(void **stat
     hearth_arena_release(&arena);
 }
 
+/* ---- short legs of few series ---- */
+
+#define N_POD_IDS 40 /* of services 1 and 2 in turn: two rows of arrays of each */
+
+/* Profiles of 20 minutes each of all series, a minute apart; totals are known by time and series. */
+static struct hearth_store *open_pods(char url[256], struct hearth_series_hit hits[N_POD_IDS])
+{
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.builder = false;
+    options.row_level_security = HEARTH_ROW_LEVEL_SECURITY_OFF; /* otherwise rows come singly */
+    struct hearth_store *store = open_with_services(url, &options);
+    ensure_days(store, url, T0, T0);
+    char sql[512];
+    (void)snprintf(
+        sql, sizeof sql,
+        "INSERT INTO hearth_data.profile SELECT 1 + s %% 2, s, %lld + t * 60000000000 +"
+        " s, 0, 0, 1, 1, 1, array[1, 1000 * t + s]::int8[], '\\x01', array['\\x00',"
+        " '\\x01']::bytea[], NULL FROM generate_series(0, 39) t, generate_series(1, %d) s",
+        (long long)T0, N_POD_IDS);
+    pg_cluster_run(url, sql);
+    for (int32_t i = 0; i < N_POD_IDS; i++) { /* sorted by service, then series */
+        int32_t service = i < N_POD_IDS / 2 ? 1 : 2;
+        hits[i] = (struct hearth_series_hit){.series_id = 2 * (i % (N_POD_IDS / 2)) + 3 - service,
+                                             .service_id = service,
+                                             .column = 1,
+                                             .n_types = 2};
+    }
+    return store;
+}
+
+struct runs {
+    size_t n_runs, n_totals;
+    struct seen seen;
+};
+
+static enum hearth_status see_run(void *context, const struct hearth_read_totals *totals,
+                                  struct hearth_err *err)
+{
+    struct runs *runs = context;
+    runs->n_runs++;
+    runs->n_totals += totals->n;
+    for (size_t i = 0; i < totals->n; i++) {
+        assert_true(i == 0 || totals->ts_ns[i] >= totals->ts_ns[i - 1]);
+        const struct hearth_read_total total = {.service_id = totals->service_id,
+                                                .series_id = totals->series_id,
+                                                .column = totals->column,
+                                                .ts_ns = totals->ts_ns[i],
+                                                .total = totals->totals[i]};
+        (void)see_total(&runs->seen, &total, err);
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status see_alone(void *context, const struct hearth_read_total *total,
+                                    struct hearth_err *err)
+{
+    struct runs *runs = context;
+    runs->n_totals++;
+    return see_total(&runs->seen, total, err);
+}
+
+/* Totals of a leg, those of a series together where they come so. */
+static enum hearth_status read_runs(struct hearth_store *store,
+                                    const struct hearth_series_hit *hits, int64_t from_ns,
+                                    int64_t to_ns, struct runs *runs, struct hearth_err *ret_err)
+{
+    struct hand_plan hand;
+    hand.legs[0] = (struct hearth_read_leg){HEARTH_SOURCE_PROFILE, from_ns, to_ns, hits, N_POD_IDS};
+    (void)finish_plan(store, &hand, 1);
+    *runs = (struct runs){0};
+    const struct hearth_total_visitor visitor = {see_alone, see_run, runs};
+    enum hearth_status status =
+        hearth_store_visit_totals(STORE_SCOPE(store, TENANT, NULL), &hand.plan, &visitor, ret_err);
+    hearth_arena_release(&hand.arena);
+    return status;
+}
+
+static void totals_of_a_short_leg_come_together_and_equal_those_of_single_rows(void **state)
+{
+    (void)state;
+    char url[256];
+    struct hearth_series_hit hits[N_POD_IDS];
+    static struct runs arrays, rows;
+    struct hearth_store *store = open_pods(url, hits);
+    int64_t minute = 60 * HEARTH_NS_PER_SEC, half = 30 * minute;
+
+    /* A leg of half an hour, and one that is longer by what has no profiles. */
+    assert_ok(read_runs(store, hits, T0 - 10 * minute, T0 + 20 * minute, &arrays, &err));
+    assert_int_equal(arrays.n_runs, N_POD_IDS);
+    assert_int_equal(arrays.n_totals, 20 * N_POD_IDS);
+    assert_ok(read_runs(store, hits, T0 - 10 * minute - 1, T0 + 20 * minute, &rows, &err));
+    assert_int_equal(rows.n_runs, 0);
+    assert_same(&arrays.seen, &rows.seen);
+
+    /* Compacted profiles and deleted ones do not count. */
+    char sql[512];
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO hearth_data.roll_state VALUES (1, 0, 0, %lld, 1), (2, 0, 0, 0, 1);"
+                   " INSERT INTO hearth_data.tombstone VALUES (2, 1, %lld, %lld, '{3,5}')",
+                   (long long)(T0 + 5 * minute), (long long)(T0 + 7 * minute),
+                   (long long)(T0 + 9 * minute));
+    pg_cluster_run(url, sql);
+    assert_ok(read_runs(store, hits, T0, T0 + half, &arrays, &err));
+    assert_int_equal(arrays.n_runs, N_POD_IDS + 2); /* before and after what is deleted */
+    assert_int_equal(arrays.n_totals, (25 + 30) * N_POD_IDS / 2 - 2 * 2);
+    assert_ok(read_runs(store, hits, T0, T0 + half + 1, &rows, &err));
+    assert_int_equal(rows.n_runs, 0);
+    assert_same(&arrays.seen, &rows.seen);
+
+    /* Two columns of one series. */
+    struct hearth_series_hit both[2] = {hits[0], hits[0]};
+    struct counter counter = {0};
+    both[0].column = 0;
+    assert_ok(
+        read_totals(store, both, 2, T0 + 10 * minute, T0 + 12 * minute, add_total, &counter, &err));
+    assert_int_equal(counter.n_rows, 2 * 2);
+    assert_int_equal(counter.sum, 1 + 1 + 10002 + 11002);
+
+    /* One without the column is damaged. */
+    struct hearth_err failure = HEARTH_ERR_INIT;
+    pg_cluster_run(url, "UPDATE hearth_data.profile SET totals = '{1}' WHERE series_id = 8");
+    assert_int_equal(read_runs(store, hits, T0, T0 + half, &arrays, &failure), HEARTH_CORRUPT);
+    assert_non_null(strstr(failure.msg, "series 8 at"));
+    close_store(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +331,7 @@ int main(void)
         cmocka_unit_test(what_makes_a_leaf_large_makes_lists_cheaper),
         cmocka_unit_test(a_range_pays_for_many_ids_that_are_dense_in_a_small_leaf),
         cmocka_unit_test(the_profiles_of_large_leaves_come_one_by_one),
+        cmocka_unit_test(totals_of_a_short_leg_come_together_and_equal_those_of_single_rows),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }
