@@ -314,25 +314,46 @@ static bool read_time(struct totals_reader *r, uint64_t word, bool is_first, int
            !__builtin_add_overflow(ns, t0_ns, ret_ns);
 }
 
-/* Reads the next n times; is_first: the first of all is among them. */
-static bool read_times(struct totals_reader *r, size_t n, bool is_first, int64_t t0_ns,
-                       int64_t *ts_ns)
+/*
+ * Reads the next n times, if they go on at the distance of the time before: their changes are n
+ * zeros. False, and nothing is read: they do not, or may not fit.
+ */
+static bool read_steady_times(struct totals_reader *r, size_t n, int64_t t0_ns, int64_t *ts_ns)
+{
+    static const uint8_t zeros[HEARTH_TOTALS_CHUNK];
+    assert(n <= sizeof zeros);
+
+    if ((size_t)(r->ts_end - r->ts) < n || memcmp(r->ts, zeros, n) != 0 ||
+        !fit_times(r, n, 0, t0_ns)) {
+        return false;
+    }
+
+    const uint64_t step_ns = (uint64_t)r->distance * r->ts_scale;
+    uint64_t time_ns = (uint64_t)r->time * r->ts_scale + (uint64_t)t0_ns;
+    for (size_t i = 0; i < n; i++) {
+        time_ns += step_ns;
+        ts_ns[i] = (int64_t)time_ns;
+    }
+
+    r->ts += n;
+    r->time += (int64_t)n * r->distance;
+
+    return true;
+}
+
+/* Reads the next n times, none of which is the first of all. */
+static bool read_more_times(struct totals_reader *r, size_t n, int64_t t0_ns, int64_t *ts_ns)
 {
     HEARTH_UNFILLED uint64_t words[HEARTH_TOTALS_CHUNK];
     const uint64_t scale = r->ts_scale;
     uint64_t most;
-    size_t i = 0;
 
     if (!read_numbers(&r->ts, r->ts_end, words, n, &most)) {
         return false;
     }
 
-    if (is_first && !read_time(r, words[i++], true, t0_ns, ts_ns)) {
-        return false;
-    }
-
     if (HEARTH_UNLIKELY(!fit_times(r, n, most, t0_ns))) {
-        for (; i < n; i++) {
+        for (size_t i = 0; i < n; i++) {
             if (!read_time(r, words[i], false, t0_ns, &ts_ns[i])) {
                 return false;
             }
@@ -342,7 +363,7 @@ static bool read_times(struct totals_reader *r, size_t n, bool is_first, int64_t
 
     /* Only a distance below 0 is left to look for. Sums with one may wrap. */
     uint64_t time = (uint64_t)r->time, distance = (uint64_t)r->distance, sign = 0;
-    for (; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         distance += (uint64_t)hearth_unzigzag(words[i]);
         sign |= distance;
         time += distance;
@@ -352,6 +373,27 @@ static bool read_times(struct totals_reader *r, size_t n, bool is_first, int64_t
     r->distance = (int64_t)distance;
 
     return (int64_t)sign >= 0;
+}
+
+/*
+ * Reads the next n times; is_first: the first of all is among them. That one and the first distance
+ * are numbers of their own; if all other changes are 0, they need not be read one by one.
+ */
+static bool read_times(struct totals_reader *r, size_t n, bool is_first, int64_t t0_ns,
+                       int64_t *ts_ns)
+{
+    size_t i = 0;
+
+    for (; is_first && i < 2 && i < n; i++) {
+        uint64_t word;
+        if (!hearth_varint_read(&r->ts, r->ts_end, &word) ||
+            !read_time(r, word, i == 0, t0_ns, &ts_ns[i])) {
+            return false;
+        }
+    }
+
+    return read_steady_times(r, n - i, t0_ns, ts_ns + i) ||
+           read_more_times(r, n - i, t0_ns, ts_ns + i);
 }
 
 /* Multiplies n values; false if one does not fit. */

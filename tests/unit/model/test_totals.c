@@ -81,6 +81,26 @@ static void random_times_and_values_are_restored(void **state)
     }
 }
 
+static void times_that_are_steady_for_a_while_are_restored(void **state)
+{
+    (void)state;
+    uint64_t rng = 5;
+    static int64_t ts[MOST], values[MOST];
+    for (int round = 0; round < 2000; round++) {
+        size_t n = 1 + synth_below(&rng, MOST);
+        int64_t t0 = synth_below(&rng, 2) == 0 ? 0 : (int64_t)(synth_next(&rng) >> 2) * -1;
+        int64_t at = t0 + synth_below(&rng, 1000), step = synth_below(&rng, 2000000);
+        uint32_t steady = 1u << synth_below(&rng, 10); /* mean length of a steady stretch */
+        for (size_t i = 0; i < n; i++) {
+            ts[i] = at;
+            values[i] = synth_below(&rng, 1000);
+            step += synth_below(&rng, steady) == 0 ? synth_below(&rng, 2000) : 0;
+            at += step;
+        }
+        assert_round_trip(ts, values, n, 1, t0);
+    }
+}
+
 static void the_smallest_and_largest_numbers_are_restored(void **state)
 {
     (void)state;
@@ -159,6 +179,9 @@ static void damaged_totals_are_refused(void **state)
         /* A time, and a value, beyond 64 bits. */
         {{"\x01\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x04", 11}, {"\x01\x05", 2}},
         {{"\x01\x01\x02", 3}, {"\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x02", 10}},
+        /* A third time beyond 64 bits, at a steady distance of 2^62. */
+        {{"\x03\x01\x00\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01\x00", 14}, {"\x00", 1}},
+        {{"\x04\x01\x00\x02\x00", 5}, {"\x00", 1}}, /* steady, but one time too few */
     };
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(bad); i++) {
         struct points points = {.n = 0};
@@ -350,6 +373,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_times_and_values_are_restored),
+        cmocka_unit_test(times_that_are_steady_for_a_while_are_restored),
         cmocka_unit_test(the_smallest_and_largest_numbers_are_restored),
         cmocka_unit_test(times_and_values_without_a_packed_form_are_refused),
         cmocka_unit_test(has_the_documented_layout_and_is_small_at_a_steady_pace),
