@@ -84,7 +84,8 @@ hearth_block_sums_encode_thin(const struct hearth_block_sums *sums, struct heart
  * ts:  varint(n), varint(scale), then zigzag varints, in units of scale: the first time relative to
  *      t0, then for each following time the change of its distance to the time before it (profiles
  *      arrive at a steady pace, so most changes are small). scale is the greatest common divisor of
- *      the times relative to t0, at least 1.
+ *      the times relative to t0, at least 1. Or, where that is shorter, in runs of equal changes:
+ *      varint(n), 0, varint(scale), the first time, then for each run varint(length), its change.
  * val: varint(scale), then a varint of each value / scale; scale is the greatest common divisor of
  *      the values. scale 0: all values are 0 and no varints follow.
  */

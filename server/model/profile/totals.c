@@ -13,6 +13,8 @@
 #include <endian.h>
 
 #define MAX_VARINT 10u
+/* Of more times, runs are not written: a damaged number must not be read for long. */
+#define MAX_IN_RUNS (UINT64_C(1) << 20)
 
 /*
  * Subtract t0. *ret_scale is a common divisor of the distances. False if times do not ascend, or
@@ -45,14 +47,65 @@ static bool make_relative(const int64_t *ts_ns, size_t n, int64_t t0_ns, int64_t
     return true;
 }
 
+/* Replaces times by the first one and the changes of the distance: zigzag, in units of scale. */
+static void make_changes(int64_t *times, size_t n, uint64_t scale)
+{
+    int64_t before = 0, distance = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int64_t time = times[i];
+        int64_t next = i == 0 ? 0 : (time - before) / (int64_t)scale;
+        int64_t number = i == 0 ? time / (int64_t)scale : next - distance;
+        times[i] = (int64_t)hearth_zigzag(number);
+        before = time;
+        distance = next;
+    }
+}
+
+/* The end of the run of equal numbers that begins at `first`. */
+static size_t find_end_of_run(const int64_t *numbers, size_t n, size_t first)
+{
+    size_t end = first + 1;
+    while (end < n && numbers[end] == numbers[first]) {
+        end++;
+    }
+
+    return end;
+}
+
+/* The bytes of all numbers one by one, and of the first, then runs. */
+static void measure_numbers(const int64_t *numbers, size_t n, size_t *ret_plain, size_t *ret_runs)
+{
+    *ret_plain = *ret_runs = n == 0 ? 0 : hearth_varint_size((uint64_t)numbers[0]);
+    for (size_t i = 1, end; i < n; i = end) {
+        size_t size = hearth_varint_size((uint64_t)numbers[i]);
+        end = find_end_of_run(numbers, n, i);
+        *ret_plain += (end - i) * size;
+        *ret_runs += hearth_varint_size(end - i) + size;
+    }
+}
+
+/* Writes the numbers one by one, or the first, then runs; returns their end. */
+static uint8_t *write_numbers(uint8_t *at, const int64_t *numbers, size_t n, bool in_runs)
+{
+    for (size_t i = 0, end; i < n; i = end) {
+        end = i + 1;
+        if (in_runs && i > 0) {
+            end = find_end_of_run(numbers, n, i);
+            at += hearth_varint_write(at, end - i);
+        }
+        at += hearth_varint_write(at, (uint64_t)numbers[i]);
+    }
+
+    return at;
+}
+
 static enum hearth_status encode_times(const int64_t *ts_ns, size_t n, int64_t t0_ns,
                                        struct hearth_arena *arena, struct hearth_str *ret,
                                        struct hearth_err *err)
 {
     int64_t *times = hearth_arena_array(arena, n, sizeof *times);
-    uint8_t *out = n > SIZE_MAX - 2 ? NULL : hearth_arena_array(arena, n + 2, MAX_VARINT);
-
-    if (times == NULL || out == NULL) {
+    if (times == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
@@ -62,22 +115,24 @@ static enum hearth_status encode_times(const int64_t *ts_ns, size_t n, int64_t t
                            "times of profiles are not ascending, or span more than 64 bits");
     }
 
-    /* Write the first time, then the changes of the distance. */
-    uint8_t *at = out;
-    at += hearth_varint_write(at, n);
-    at += hearth_varint_write(at, scale);
-    int64_t distance = 0;
-    for (size_t i = 0; i < n; i++) {
-        int64_t time = times[i] / (int64_t)scale;
-        if (i == 0) {
-            at += hearth_varint_write(at, hearth_zigzag(time));
-        } else {
-            int64_t next = (times[i] - times[i - 1]) / (int64_t)scale;
-            at += hearth_varint_write(at, hearth_zigzag(next - distance));
-            distance = next;
-        }
+    /* Choose the shorter form. */
+    size_t n_plain, n_runs;
+    make_changes(times, n, scale);
+    measure_numbers(times, n, &n_plain, &n_runs);
+    bool in_runs = n_runs + 1 < n_plain && n <= MAX_IN_RUNS;
+    uint8_t *out = hearth_arena_alloc(arena, 3 * MAX_VARINT + (in_runs ? n_runs : n_plain));
+    if (out == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* Write it. */
+    uint8_t *at = out;
+    at += hearth_varint_write(at, n);
+    if (in_runs) {
+        at += hearth_varint_write(at, 0);
+    }
+    at += hearth_varint_write(at, scale);
+    at = write_numbers(at, times, n, in_runs);
     *ret = hearth_str_n((const char *)out, (size_t)(at - out));
 
     return HEARTH_OK;
@@ -158,7 +213,28 @@ struct totals_reader {
     const uint8_t *val, *val_end;
     uint64_t n, ts_scale, val_scale;
     int64_t time, distance; /* of the previous profile, in units of ts_scale */
+
+    /* Times in runs: what is left of the current one, and its change as zigzag number. */
+    bool in_runs;
+    uint64_t n_in_run, change;
 };
+
+/* Reads the number and scale of times. In runs, few bytes may have many times: n has a limit. */
+static bool open_times(struct totals_reader *r)
+{
+    if (!hearth_varint_read(&r->ts, r->ts_end, &r->n) ||
+        !hearth_varint_read(&r->ts, r->ts_end, &r->ts_scale)) {
+        return false;
+    }
+
+    r->in_runs = r->ts_scale == 0;
+    if (r->in_runs && !hearth_varint_read(&r->ts, r->ts_end, &r->ts_scale)) {
+        return false;
+    }
+
+    return r->ts_scale > 0 && r->ts_scale <= INT64_MAX &&
+           r->n <= (r->in_runs ? MAX_IN_RUNS : (uint64_t)(r->ts_end - r->ts));
+}
 
 static bool open_totals(struct hearth_str ts, struct hearth_str val, struct totals_reader *r)
 {
@@ -170,11 +246,8 @@ static bool open_totals(struct hearth_str ts, struct hearth_str val, struct tota
     r->ts_end = r->ts + ts.n;
     r->val_end = r->val + val.n;
 
-    return hearth_varint_read(&r->ts, r->ts_end, &r->n) &&
-           hearth_varint_read(&r->ts, r->ts_end, &r->ts_scale) &&
-           hearth_varint_read(&r->val, r->val_end, &r->val_scale) && r->ts_scale > 0 &&
-           r->ts_scale <= INT64_MAX && r->val_scale <= INT64_MAX &&
-           r->n <= (uint64_t)(r->ts_end - r->ts) &&
+    return open_times(r) && hearth_varint_read(&r->val, r->val_end, &r->val_scale) &&
+           r->val_scale <= INT64_MAX &&
            (r->val_scale == 0 || r->n <= (uint64_t)(r->val_end - r->val));
 }
 
@@ -314,6 +387,20 @@ static bool read_time(struct totals_reader *r, uint64_t word, bool is_first, int
            !__builtin_add_overflow(ns, t0_ns, ret_ns);
 }
 
+/* Makes the next n times at the distance of the time before, which fit. */
+static void make_steady_times(struct totals_reader *r, size_t n, int64_t t0_ns, int64_t *ts_ns)
+{
+    const uint64_t step_ns = (uint64_t)r->distance * r->ts_scale;
+    uint64_t time_ns = (uint64_t)r->time * r->ts_scale + (uint64_t)t0_ns;
+
+    for (size_t i = 0; i < n; i++) {
+        time_ns += step_ns;
+        ts_ns[i] = (int64_t)time_ns;
+    }
+
+    r->time += (int64_t)n * r->distance;
+}
+
 /*
  * Reads the next n times, if they go on at the distance of the time before: their changes are n
  * zeros. False, and nothing is read: they do not, or may not fit.
@@ -328,15 +415,35 @@ static bool read_steady_times(struct totals_reader *r, size_t n, int64_t t0_ns, 
         return false;
     }
 
-    const uint64_t step_ns = (uint64_t)r->distance * r->ts_scale;
-    uint64_t time_ns = (uint64_t)r->time * r->ts_scale + (uint64_t)t0_ns;
-    for (size_t i = 0; i < n; i++) {
-        time_ns += step_ns;
-        ts_ns[i] = (int64_t)time_ns;
-    }
-
+    make_steady_times(r, n, t0_ns, ts_ns);
     r->ts += n;
-    r->time += (int64_t)n * r->distance;
+
+    return true;
+}
+
+/* Reads the next n times in runs, none of which is the first of all. */
+static bool read_times_in_runs(struct totals_reader *r, size_t n, int64_t t0_ns, int64_t *ts_ns)
+{
+    for (size_t i = 0, end; i < n; i = end) {
+        if (r->n_in_run == 0 && (!hearth_varint_read(&r->ts, r->ts_end, &r->n_in_run) ||
+                                 !hearth_varint_read(&r->ts, r->ts_end, &r->change))) {
+            return false;
+        }
+
+        size_t n_here = r->n_in_run < n - i ? (size_t)r->n_in_run : n - i;
+        end = i + n_here;
+        r->n_in_run -= n_here;
+        if (r->change == 0 && fit_times(r, n_here, 0, t0_ns)) {
+            make_steady_times(r, n_here, t0_ns, ts_ns + i);
+            continue;
+        }
+
+        for (size_t k = i; k < end; k++) {
+            if (!read_time(r, r->change, false, t0_ns, &ts_ns[k])) {
+                return false;
+            }
+        }
+    }
 
     return true;
 }
@@ -382,14 +489,18 @@ static bool read_more_times(struct totals_reader *r, size_t n, int64_t t0_ns, in
 static bool read_times(struct totals_reader *r, size_t n, bool is_first, int64_t t0_ns,
                        int64_t *ts_ns)
 {
-    size_t i = 0;
+    size_t n_alone = !is_first ? 0 : r->in_runs ? 1 : 2, i = 0;
 
-    for (; is_first && i < 2 && i < n; i++) {
+    for (; i < n_alone && i < n; i++) {
         uint64_t word;
         if (!hearth_varint_read(&r->ts, r->ts_end, &word) ||
             !read_time(r, word, i == 0, t0_ns, &ts_ns[i])) {
             return false;
         }
+    }
+
+    if (r->in_runs) {
+        return read_times_in_runs(r, n - i, t0_ns, ts_ns + i);
     }
 
     return read_steady_times(r, n - i, t0_ns, ts_ns + i) ||
@@ -466,7 +577,7 @@ enum hearth_status hearth_totals_read(struct hearth_str ts, struct hearth_str va
         }
     }
 
-    if (!is_good || r.ts != r.ts_end || r.val != r.val_end) {
+    if (!is_good || r.n_in_run > 0 || r.ts != r.ts_end || r.val != r.val_end) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
                            "packed totals are damaged (%zu bytes of times, %zu of values)", ts.n,
                            val.n);

@@ -155,7 +155,10 @@ static void has_the_documented_layout_and_is_small_at_a_steady_pace(void **state
     }
     assert_int_equal(hearth_totals_encode(steady, ones, 240, 1, steady[0], &arena, &packed, &g_err),
                      HEARTH_OK);
-    assert_true(packed.ts.n < 260);
+    /* n 240, in runs, scale 15 s; 0; a change of 1, then 238 of 0. */
+    assert_int_equal(packed.ts.n, 14);
+    assert_memory_equal(packed.ts.p, "\xf0\x01\x00\x80\xac\xc7\xf0\x37\x00\x01\x02\xee\x01\x00",
+                        14);
     assert_true(packed.vals[0].n < 490);
     hearth_arena_release(&arena);
 }
@@ -182,6 +185,12 @@ static void damaged_totals_are_refused(void **state)
         /* A third time beyond 64 bits, at a steady distance of 2^62. */
         {{"\x03\x01\x00\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01\x00", 14}, {"\x00", 1}},
         {{"\x04\x01\x00\x02\x00", 5}, {"\x00", 1}}, /* steady, but one time too few */
+        /* In runs: none; of length 0; longer than the times; beyond 64 bits; too many times. */
+        {{"\x02\x00\x01\x02", 4}, {"\x00", 1}},
+        {{"\x02\x00\x01\x02\x00\x02", 6}, {"\x00", 1}},
+        {{"\x02\x00\x01\x02\x02\x02", 6}, {"\x00", 1}},
+        {{"\x05\x00\x01\x00\x01\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01\x03\x00", 17}, {"\x00", 1}},
+        {{"\x81\x80\x40\x00\x01\x00\x80\x80\x40\x00", 10}, {"\x00", 1}},
     };
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(bad); i++) {
         struct points points = {.n = 0};
