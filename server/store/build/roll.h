@@ -16,8 +16,9 @@
  * is written as a part before it is complete. Then the roll's part is raised, and the rest of the
  * key's sum becomes another part. At the end roll_state.generation is the last part used.
  *
- * Totals are written for each series and hour. In an hour in which the series have few profiles,
- * several series share a row, with series_id 0 (roll_totals.c).
+ * Totals are written for each series and hour; of an hour that is built in pieces, for each piece,
+ * until they become one row at its end. Readers use those of pieces, too. In an hour in which the
+ * series have few profiles, several series share a row, with series_id 0 (roll_totals.c).
  *
  * Threads: a struct hearth_roll belongs to the builder's thread.
  * Errors:  of the database; NO_MEMORY, RESOURCE_EXHAUSTED (a sum beyond 256 MiB); CORRUPT and
