@@ -10,6 +10,7 @@
  *   Only the tests left open are applied to its series; each distinct value is matched once.
  */
 #include "hearth/base/clock.h"
+#include "hearth/base/radix.h"
 
 #include "label_index_internal.h"
 
@@ -364,26 +365,12 @@ enum hearth_status hearth_index_walk(struct index_query *query, const struct ind
     return HEARTH_OK;
 }
 
-/* Radix sort, ascending, from the least significant byte; `other` is scratch of the same length. */
-static void sort_keys(uint64_t *keys, uint64_t *other, size_t n)
+/* Sorts keys, ascending; other: [n]. Returns the array that holds the result. */
+static const uint64_t *sort_keys(uint64_t *keys, uint64_t *other, size_t n)
 {
-    for (unsigned shift = 0; n > 1 && shift < 64; shift += 8) {
-        size_t starts[257] = {0};
-        for (size_t i = 0; i < n; i++) {
-            starts[(keys[i] >> shift & 0xFF) + 1]++;
-        }
-        if (starts[(keys[0] >> shift & 0xFF) + 1] == n) {
-            continue; /* all keys have the same byte here */
-        }
+    const struct hearth_radix_entry entry = {sizeof *keys, 0, sizeof *keys};
 
-        for (size_t i = 1; i < 257; i++) {
-            starts[i] += starts[i - 1];
-        }
-        for (size_t i = 0; i < n; i++) {
-            other[starts[keys[i] >> shift & 0xFF]++] = keys[i];
-        }
-        memcpy(keys, other, n * sizeof *keys);
-    }
+    return hearth_radix_sort(keys, other, n, entry, hearth_radix_differ(keys, n, entry));
 }
 
 struct selection {
@@ -448,21 +435,20 @@ enum hearth_status hearth_label_index_select(const struct hearth_label_index *in
     }
 
     /* Sort them, and make a hit of each matching column. */
-    sort_keys(selection.keys, room, selection.n);
+    const uint64_t *keys = sort_keys(selection.keys, room, selection.n);
     size_t n = 0;
     for (size_t i = 0; i < selection.n; i++) {
-        int32_t series_id = (int32_t)(uint32_t)selection.keys[i];
+        int32_t series_id = (int32_t)(uint32_t)keys[i];
         uint32_t series = id_table_get(&index->series_ids, series_id);
         const struct index_group *group = &index->groups[index->series[series].group];
         const struct index_shape *shape = &index->shapes[group->shape];
         for (uint16_t c = 0; c < shape->n_columns; c++) {
             if (query.column_ok[shape->first_column + c]) {
-                hits[n++] =
-                    (struct hearth_series_hit){.series_id = series_id,
-                                               .service_id = (int32_t)(selection.keys[i] >> 32),
-                                               .shape_id = shape->id,
-                                               .column = c,
-                                               .n_types = shape->n_columns};
+                hits[n++] = (struct hearth_series_hit){.series_id = series_id,
+                                                       .service_id = (int32_t)(keys[i] >> 32),
+                                                       .shape_id = shape->id,
+                                                       .column = c,
+                                                       .n_types = shape->n_columns};
             }
         }
     }

@@ -3,6 +3,8 @@
  * encoded; attributes and their ids are encoded next to it.
  */
 
+#include "hearth/base/radix.h"
+
 #include "ingest/ingest_internal.h"
 
 #include <assert.h>
@@ -54,52 +56,6 @@ static bool select_values(const struct hearth_profile *profile, const struct hea
     }
 
     return true;
-}
-
-/*
- * Sorts by id with a radix sort, least significant digit first, eight bits a pass: profiles have
- * hundreds of samples and ids of two bytes, so the buckets of a pass should not cost more than its
- * entries. Stable: samples of one stack keep their order. Returns the array that holds the result,
- * `from` or `to`.
- */
-static struct row_entry *sort_entries(struct row_entry *from, struct row_entry *to, uint32_t n)
-{
-    enum {
-        BITS = 8,
-        BUCKETS = 1 << BITS
-    };
-    uint32_t any = 0;
-
-    for (uint32_t i = 0; i < n; i++) {
-        any |= from[i].id;
-    }
-
-    for (unsigned shift = 0; shift < 32 && any >> shift != 0; shift += BITS) {
-        /*
-         * Each pass counts the values of a digit, makes positions of the counts, and distributes
-         * the entries.
-         */
-        uint32_t count[BUCKETS] = {0};
-        for (uint32_t i = 0; i < n; i++) {
-            count[from[i].id >> shift & (BUCKETS - 1)]++;
-        }
-        uint32_t at = 0;
-
-        for (uint32_t b = 0; b < BUCKETS; b++) {
-            uint32_t here = count[b];
-            count[b] = at;
-            at += here;
-        }
-        for (uint32_t i = 0; i < n; i++) {
-            to[count[from[i].id >> shift & (BUCKETS - 1)]++] = from[i];
-        }
-        struct row_entry *swap = from;
-
-        from = to;
-        to = swap;
-    }
-
-    return from;
 }
 
 /*
@@ -218,11 +174,14 @@ enum hearth_status hearth_group_encode(const struct hearth_push_work *work,
     }
 
     /* Sort the samples by stack, then sum equal stacks. */
+    uint32_t id_bits = 0;
     for (uint32_t i = 0; i < n; i++) {
         a[i] = (struct row_entry){stack_ids[group->samples[i]], find_value_row(&from, group, i)};
+        id_bits |= a[i].id;
     }
 
-    const struct row_entry *sorted = sort_entries(a, b, n);
+    const struct hearth_radix_entry by_id = HEARTH_RADIX_ENTRY(struct row_entry, id);
+    const struct row_entry *sorted = hearth_radix_sort(a, b, n, by_id, id_bits);
     uint32_t n_ids = merge_equal_stacks(from.v, n_types, sorted, n, &sums);
     if (n_ids == 0) {
         uint32_t type = profile->types[group->types[sums.overflow_type]].type;

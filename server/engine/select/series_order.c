@@ -7,13 +7,13 @@
  */
 #include "select/series_order.h"
 
+#include "hearth/base/radix.h"
+
 #include <assert.h>
 #include <endian.h>
 #include <stdlib.h>
 
-#define DIGIT_BITS 8
-#define N_DIGITS   (1u << DIGIT_BITS)
-#define FEW        32 /* so many are inserted one by one */
+#define FEW 32 /* so many are inserted one by one */
 
 #define FEW_LABELS 4 /* so many are compared label by label */
 #define MAX_DEPTH  8 /* then they are, too */
@@ -42,54 +42,19 @@ static void insert_by_key(struct hearth_ranked_series *v, size_t n)
     }
 }
 
-/* One pass of a stable radix sort. */
-static void sort_by_digit(const struct hearth_ranked_series *from, struct hearth_ranked_series *to,
-                          size_t n, unsigned shift)
-{
-    size_t ends[N_DIGITS] = {0}, at = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        ends[from[i].key >> shift & (N_DIGITS - 1)]++;
-    }
-
-    for (size_t d = 0; d < N_DIGITS; d++) {
-        size_t here = ends[d];
-        ends[d] = at;
-        at += here;
-    }
-
-    for (size_t i = 0; i < n; i++) {
-        to[ends[from[i].key >> shift & (N_DIGITS - 1)]++] = from[i];
-    }
-}
-
-/* Sorts by key, from the least digit on. Digits that are the same in all keys are left out. */
 static void sort_by_key(struct hearth_ranked_series *v, struct hearth_ranked_series *spare,
                         size_t n)
 {
-    struct hearth_ranked_series *from = v, *to = spare;
-    uint64_t differ = 0;
+    const struct hearth_radix_entry entry = HEARTH_RADIX_ENTRY(struct hearth_ranked_series, key);
 
     if (n <= FEW) {
         insert_by_key(v, n);
         return;
     }
 
-    for (size_t i = 1; i < n; i++) {
-        differ |= v[i].key ^ v[0].key;
-    }
-
-    for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
-        if ((differ >> shift & (N_DIGITS - 1)) != 0) {
-            sort_by_digit(from, to, n, shift);
-            struct hearth_ranked_series *sorted = to;
-            to = from;
-            from = sorted;
-        }
-    }
-
-    if (from != v) {
-        memcpy(v, from, n * sizeof v[0]);
+    const void *sorted = hearth_radix_sort(v, spare, n, entry, hearth_radix_differ(v, n, entry));
+    if (sorted != v) {
+        memcpy(v, sorted, n * sizeof v[0]);
     }
 }
 

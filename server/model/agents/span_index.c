@@ -30,6 +30,7 @@
 #include "hearth/model/span_index.h"
 
 #include "hearth/base/clock.h"
+#include "hearth/base/radix.h"
 #include "hearth/base/varint.h"
 
 #include "profile/gcd.h"
@@ -70,30 +71,8 @@ static int compare_associations(const void *left, const void *right)
 
 enum {
     DIGIT_BITS = 11,
-    N_DIGITS = 1 << DIGIT_BITS,
     WORTH_DIGITS = 512, /* from this number on, radix sort is faster */
 };
-
-/* One pass of a stable radix sort, least significant digit first. */
-static void sort_by_digit(const struct hearth_association *from, struct hearth_association *to,
-                          size_t n, unsigned shift)
-{
-    size_t count[N_DIGITS] = {0}, at = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        count[from[i].key >> shift & (N_DIGITS - 1)]++;
-    }
-
-    for (size_t digit = 0; digit < N_DIGITS; digit++) {
-        size_t here = count[digit];
-        count[digit] = at;
-        at += here;
-    }
-
-    for (size_t i = 0; i < n; i++) {
-        to[count[from[i].key >> shift & (N_DIGITS - 1)]++] = from[i];
-    }
-}
 
 /*
  * Sort by the 22 bits after the common prefix of all keys, to scratch and back; then sort the runs
@@ -101,15 +80,12 @@ static void sort_by_digit(const struct hearth_association *from, struct hearth_a
  */
 static void sort_many(struct hearth_association *all, struct hearth_association *scratch, size_t n)
 {
-    uint64_t differs = 1ull << (2 * DIGIT_BITS - 1); /* at least 22 bits */
+    const struct hearth_radix_entry entry = HEARTH_RADIX_ENTRY(struct hearth_association, key);
+    uint64_t differ = hearth_radix_differ(all, n, entry) | 1ull << (2 * DIGIT_BITS - 1);
+    unsigned shift = 64 - (unsigned)__builtin_clzll(differ) - 2 * DIGIT_BITS;
 
-    for (size_t i = 1; i < n; i++) {
-        differs |= all[i].key ^ all[0].key;
-    }
-
-    unsigned shift = 64 - (unsigned)__builtin_clzll(differs) - 2 * DIGIT_BITS;
-    sort_by_digit(all, scratch, n, shift);
-    sort_by_digit(scratch, all, n, shift + DIGIT_BITS);
+    hearth_radix_pass(all, scratch, n, entry, shift, DIGIT_BITS);
+    hearth_radix_pass(scratch, all, n, entry, shift + DIGIT_BITS, DIGIT_BITS);
     for (size_t from = 0, to; from < n; from = to) {
         for (to = from + 1; to < n && all[to].key >> shift == all[from].key >> shift;) {
             to++;
