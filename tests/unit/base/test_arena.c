@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-static void blocks_are_aligned_and_apart(void **state)
+static void blocks_are_aligned_and_do_not_overlap(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -37,7 +37,7 @@ static void blocks_are_aligned_and_apart(void **state)
     assert_int_equal(arena.used_bytes, 0);
 }
 
-static void empty_blocks_are_blocks(void **state)
+static void empty_blocks_have_an_address(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -254,8 +254,8 @@ static void a_regrown_array_leaves_no_large_copies_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_are_aligned_and_apart),
-        cmocka_unit_test(empty_blocks_are_blocks),
+        cmocka_unit_test(blocks_are_aligned_and_do_not_overlap),
+        cmocka_unit_test(empty_blocks_have_an_address),
         cmocka_unit_test(refuses_beyond_the_limit_and_stays_usable),
         cmocka_unit_test(refuses_sizes_that_overflow),
         cmocka_unit_test(zeroes_zalloc_and_calloc),

@@ -213,7 +213,7 @@ static void reports_the_size_of_a_refusal_once(void **state)
     hearth_arena_release(&arena);
 }
 
-static void a_share_is_charged_to_the_whole_and_names_itself(void **state)
+static void a_share_is_charged_to_the_whole_and_named_in_the_error(void **state)
 {
     (void)state;
     struct hearth_budget whole, share, part;
@@ -254,7 +254,7 @@ int main(void)
         cmocka_unit_test(reports_the_size_of_a_refusal_once),
         cmocka_unit_test(the_limit_of_the_arena_itself_is_named_in_the_error),
         cmocka_unit_test(a_buffer_charges_its_growth_and_taken_bytes_stay_charged),
-        cmocka_unit_test(a_share_is_charged_to_the_whole_and_names_itself),
+        cmocka_unit_test(a_share_is_charged_to_the_whole_and_named_in_the_error),
         cmocka_unit_test(threads_together_never_exceed_the_limit),
     };
 

@@ -112,7 +112,7 @@ static void long_jobs_get_fewer_starts(void **state)
     assert_int_equal(n_slow, 4);
 }
 
-static void a_pause_earns_nothing(void **state)
+static void a_tenant_gains_no_priority_by_a_pause(void **state)
 {
     (void)state;
     run(add("rare", 0, 0, HEARTH_QUEUED), 1 * MS);
@@ -174,7 +174,7 @@ static void a_tenant_queues_as_many_as_it_may(void **state)
     (void)add("b", 0, 2, HEARTH_QUEUED);
 }
 
-static void the_longest_queue_makes_room(void **state)
+static void the_longest_queue_drops_a_job_for_a_new_one(void **state)
 {
     (void)state;
     struct hearth_job *flood[6], *newest = NULL;
@@ -195,7 +195,7 @@ static void the_longest_queue_makes_room(void **state)
     assert_int_equal(g_lanes.longest, 4);
 }
 
-static void a_job_without_drop_keeps_its_place(void **state)
+static void a_job_without_a_drop_function_is_never_dropped(void **state)
 {
     (void)state;
     for (size_t i = 0; i < 8; i++) {
@@ -266,12 +266,12 @@ int main(void)
         LANES_TEST(one_tenant_is_served_in_order),
         LANES_TEST(a_newcomer_is_served_before_the_rest_of_a_long_queue),
         LANES_TEST(long_jobs_get_fewer_starts),
-        LANES_TEST(a_pause_earns_nothing),
+        LANES_TEST(a_tenant_gains_no_priority_by_a_pause),
         LANES_TEST(jobs_that_run_count_before_they_end),
         LANES_TEST(a_tenant_runs_as_many_as_it_may),
         LANES_TEST(a_tenant_queues_as_many_as_it_may),
-        LANES_TEST(the_longest_queue_makes_room),
-        LANES_TEST(a_job_without_drop_keeps_its_place),
+        LANES_TEST(the_longest_queue_drops_a_job_for_a_new_one),
+        LANES_TEST(a_job_without_a_drop_function_is_never_dropped),
         LANES_TEST(lanes_end_with_their_jobs),
         LANES_TEST(many_lanes_are_served_in_turn),
         LANES_TEST(refused_memory_refuses_the_job),

@@ -108,7 +108,7 @@ static void replaces_broken_utf8(void **state)
  * For a value of any length: at most 4 KB, the quote is closed, the truncation marked, later pairs
  * omitted.
  */
-static void cuts_long_values_and_says_so(void **state)
+static void cuts_long_values_and_marks_the_cut(void **state)
 {
     (void)state;
     for (int json = 0; json < 2; json++) {
@@ -154,7 +154,7 @@ static void a_long_message_is_cut_too(void **state)
     assert_true(line.n > 4000 && line.n <= 4096);
 }
 
-static void levels_hold_lines_back(void **state)
+static void omits_lines_below_the_level(void **state)
 {
     (void)state;
     enum hearth_log_level level;
@@ -226,9 +226,9 @@ int main(void)
         LOG_TEST(writes_json),
         LOG_TEST(numbers_are_numbers_in_json_and_texts_of_digits_are_not),
         LOG_TEST(replaces_broken_utf8),
-        LOG_TEST(cuts_long_values_and_says_so),
+        LOG_TEST(cuts_long_values_and_marks_the_cut),
         LOG_TEST(a_long_message_is_cut_too),
-        LOG_TEST(levels_hold_lines_back),
+        LOG_TEST(omits_lines_below_the_level),
         LOG_TEST(leaves_errno_alone),
         LOG_TEST(eight_numbers_fit_one_line),
         LOG_TEST(formats_times_before_and_after_the_epoch),

@@ -86,7 +86,7 @@ static void a_nul_or_too_many_bytes_are_refused(void **state)
     hearth_secret_free(secret);
 }
 
-static void a_file_loses_its_newline_and_its_mode_is_told(void **state)
+static void a_file_loses_its_newline_and_its_mode_is_reported(void **state)
 {
     (void)state;
     static const char *const texts[] = {"s3cret", "s3cret\n", "s3cret\r\n"};
@@ -147,7 +147,7 @@ static void read_vm_flags(const void *at, char flags[256])
     (void)fclose(smaps);
 }
 
-static void its_pages_are_not_dumped_and_not_inherited(void **state)
+static void pages_of_secrets_are_neither_dumped_nor_inherited(void **state)
 {
     (void)state;
     struct hearth_secret *secret = make("s3cret");
@@ -217,9 +217,9 @@ int main(void)
         cmocka_unit_test(an_empty_text_is_not_a_secret),
         cmocka_unit_test(secrets_are_compared_by_their_whole_text),
         cmocka_unit_test(a_nul_or_too_many_bytes_are_refused),
-        cmocka_unit_test(a_file_loses_its_newline_and_its_mode_is_told),
+        cmocka_unit_test(a_file_loses_its_newline_and_its_mode_is_reported),
         cmocka_unit_test(a_file_without_one_line_is_refused_and_not_quoted),
-        cmocka_unit_test(its_pages_are_not_dumped_and_not_inherited),
+        cmocka_unit_test(pages_of_secrets_are_neither_dumped_nor_inherited),
         cmocka_unit_test(a_file_of_a_container_is_read_by_no_other_user),
         cmocka_unit_test(a_wiped_text_keeps_nothing),
     };

@@ -54,7 +54,7 @@ static void compares_whole_secrets(void **state)
     assert_true(hearth_str_eq_secret(HEARTH_STR(""), HEARTH_STR("")));
 }
 
-static void finds_and_trims(void **state)
+static void finds_and_trims_text(void **state)
 {
     (void)state;
     assert_int_equal(hearth_str_find(HEARTH_STR("a,b,c"), ',', 0), 1);
@@ -223,7 +223,7 @@ int main(void)
         cmocka_unit_test(orders_by_bytes_then_length),
         cmocka_unit_test(compares_whole_and_in_part),
         cmocka_unit_test(compares_whole_secrets),
-        cmocka_unit_test(finds_and_trims),
+        cmocka_unit_test(finds_and_trims_text),
         cmocka_unit_test(accepts_well_formed_utf8),
         cmocka_unit_test(refuses_malformed_utf8),
         cmocka_unit_test(repairs_invalid_text),

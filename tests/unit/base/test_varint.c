@@ -21,7 +21,7 @@ static const uint64_t g_edges[] = {0,
                                    UINT64_C(1) << 63,
                                    UINT64_MAX};
 
-static void written_stacks_are_read_back(void **state)
+static void written_numbers_are_read_back(void **state)
 {
     (void)state;
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_edges); i++) {
@@ -92,7 +92,7 @@ static void zigzag_orders_by_magnitude(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(written_stacks_are_read_back),
+        cmocka_unit_test(written_numbers_are_read_back),
         cmocka_unit_test(refuses_a_truncated_varint_without_moving_the_cursor),
         cmocka_unit_test(refuses_more_than_64_bits),
         cmocka_unit_test(accepts_padded_zeros),

@@ -126,7 +126,7 @@ static void keeps_unknown_fields(void **state)
     hearth_buf_release(&out);
 }
 
-static void refuses_malformed_bytes_and_says_where(void **state)
+static void refuses_malformed_bytes_and_names_their_place(void **state)
 {
     (void)state;
     const ProtobufCMessageDescriptor *pair = &types__v1__label_pair__descriptor;
@@ -269,7 +269,7 @@ int main(void)
         PB_TEST(packs_rows_that_it_unpacked),
         PB_TEST(takes_packed_and_unpacked_numbers),
         PB_TEST(keeps_unknown_fields),
-        PB_TEST(refuses_malformed_bytes_and_says_where),
+        PB_TEST(refuses_malformed_bytes_and_names_their_place),
         PB_TEST(refuses_text_that_is_not_utf8_or_holds_a_nul),
         PB_TEST(repairs_texts_of_opentelemetry),
         PB_TEST(nesting_ends_at_the_limit),

@@ -147,7 +147,7 @@ static void names_the_fault_of_a_cpu_profile(void **state)
 #define HEAP(name, size, children) \
     "{\"children\":[" children "],\"selfSize\":" size "," FRAME(name, "4") "}"
 
-static void reads_nodes_whose_children_come_first(void **state)
+static void reads_nodes_that_follow_their_children(void **state)
 {
     (void)state;
     expect_text(hearth_heapprofile_decode,
@@ -266,7 +266,7 @@ int main(void)
         cmocka_unit_test(lets_time_stand_still_while_it_runs_backwards),
         cmocka_unit_test(divides_the_time_among_hits_without_samples),
         cmocka_unit_test(names_the_fault_of_a_cpu_profile),
-        cmocka_unit_test(reads_nodes_whose_children_come_first),
+        cmocka_unit_test(reads_nodes_that_follow_their_children),
         cmocka_unit_test(names_the_fault_of_a_heap_profile),
         cmocka_unit_test(limits_the_depth_of_a_heap_profile),
         cmocka_unit_test(limits_the_number_of_nodes),

@@ -171,7 +171,7 @@ static void types_that_are_not_known_keep_their_names(void **state)
     assert_type(other, 2, "cpu-time", "milliseconds", 4);
 }
 
-static void the_file_tells_block_from_mutex(void **state)
+static void the_file_name_distinguishes_block_from_mutex(void **state)
 {
     (void)state;
     add_type("contentions", "count");
@@ -260,7 +260,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_attachment_becomes_profiles_of_several_families, start,
                                         stop),
         cmocka_unit_test_setup_teardown(types_that_are_not_known_keep_their_names, start, stop),
-        cmocka_unit_test_setup_teardown(the_file_tells_block_from_mutex, start, stop),
+        cmocka_unit_test_setup_teardown(the_file_name_distinguishes_block_from_mutex, start, stop),
         cmocka_unit_test_setup_teardown(equal_keys_at_many_indices_are_one_label, start, stop),
         cmocka_unit_test_setup_teardown(labels_with_many_values_are_dropped_and_counted, start,
                                         stop),

@@ -44,7 +44,7 @@ static void accepts_consecutive_chunks_up_to_the_end(void **state)
     expect(bytes, n + 3, "3 bytes at byte 168 are not a chunk");
 }
 
-static void refuses_anything_but_a_recording_and_says_where(void **state)
+static void refuses_bytes_that_are_not_a_recording_and_names_their_offset(void **state)
 {
     (void)state;
     char bytes[68];
@@ -66,7 +66,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(accepts_consecutive_chunks_up_to_the_end),
-        cmocka_unit_test(refuses_anything_but_a_recording_and_says_where),
+        cmocka_unit_test(refuses_bytes_that_are_not_a_recording_and_names_their_offset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

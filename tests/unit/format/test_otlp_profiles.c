@@ -210,7 +210,7 @@ static void sums_the_values_of_timestamps(void **state)
     assert_int_equal(p->duration_ns, 30);
 }
 
-static void leaves_out_samples_that_break_a_rule_and_says_which(void **state)
+static void leaves_out_samples_that_break_a_rule_and_names_it(void **state)
 {
     (void)state;
     static const uint64_t huge = (uint64_t)INT64_MAX;
@@ -505,7 +505,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_timestamps_as_the_period_of_cpu_time),
         cmocka_unit_test(sums_the_values_of_timestamps),
-        cmocka_unit_test(leaves_out_samples_that_break_a_rule_and_says_which),
+        cmocka_unit_test(leaves_out_samples_that_break_a_rule_and_names_it),
         cmocka_unit_test(rejects_profiles_by_themselves),
         cmocka_unit_test(keeps_build_id_and_address_of_frames_without_lines),
         cmocka_unit_test(keeps_inlined_lines_in_their_order),

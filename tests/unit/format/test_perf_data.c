@@ -153,7 +153,7 @@ static void a_file_has_a_profile_for_each_event(void **state)
     hearth_buf_release(&bytes);
 }
 
-static void a_compressed_stream_is_read_and_tells_the_time(void **state)
+static void a_compressed_stream_is_read_with_its_time(void **state)
 {
     struct hearth_buf bytes;
     struct decoded d;
@@ -570,7 +570,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_has_a_profile_for_each_event),
-        cmocka_unit_test(a_compressed_stream_is_read_and_tells_the_time),
+        cmocka_unit_test(a_compressed_stream_is_read_with_its_time),
         cmocka_unit_test(functions_of_a_program_beside_it_are_named),
         cmocka_unit_test(symbols_are_searched_once_for_each_file_with_samples),
         cmocka_unit_test(records_count_in_the_order_of_their_times),

@@ -174,7 +174,7 @@ static void make_profile(struct hearth_buf *out, uint32_t n_locations)
     }
 }
 
-static void decodes_the_same_without_byte_shuffles(void **state)
+static void decodes_equal_ids_without_byte_shuffles(void **state)
 {
     (void)state;
     static const uint32_t counts[] = {1, 3, 127, 128, 130, 300, 16384, 20000};
@@ -225,7 +225,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_all_ids_of_one_and_two_bytes),
         cmocka_unit_test(reads_no_ids_if_one_is_not_its_own),
-        cmocka_unit_test(decodes_the_same_without_byte_shuffles),
+        cmocka_unit_test(decodes_equal_ids_without_byte_shuffles),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

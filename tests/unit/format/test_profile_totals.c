@@ -79,7 +79,7 @@ static void totals_become_differences_and_gauges_stay(void **state)
     assert_values(&later, (const int64_t[]){60, 20, 0, 10, 5, 5});
 }
 
-static void samples_of_other_sizes_are_others(void **state)
+static void samples_of_different_sizes_are_different_samples(void **state)
 {
     (void)state;
     const struct row before[] = {{"f", 8, 100, 0}};
@@ -140,7 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(totals_become_differences_and_gauges_stay),
-        cmocka_unit_test(samples_of_other_sizes_are_others),
+        cmocka_unit_test(samples_of_different_sizes_are_different_samples),
         cmocka_unit_test(a_sample_that_occurs_twice_is_summed_first),
         cmocka_unit_test(a_lower_total_means_a_new_process),
         cmocka_unit_test(other_sample_types_mean_a_new_process),

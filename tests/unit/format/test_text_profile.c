@@ -49,7 +49,7 @@ static void assert_read(struct hearth_str text, bool is_perf_script, int64_t sum
     hearth_arena_release(&d.arena);
 }
 
-static void the_first_line_of_only_one_format_decides(void **state)
+static void the_first_line_that_fits_only_one_format_decides(void **state)
 {
     (void)state;
     assert_read(HEARTH_STR("main;f 3\nmain 4\n"), false, 7);
@@ -171,7 +171,7 @@ static void reads_real_files_with_their_totals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_line_of_only_one_format_decides),
+        cmocka_unit_test(the_first_line_that_fits_only_one_format_decides),
         cmocka_unit_test(text_that_is_not_a_profile_is_refused),
         cmocka_unit_test(every_refused_allocation_is_reported_and_nothing_leaks),
         cmocka_unit_test(reads_real_files_with_their_totals),

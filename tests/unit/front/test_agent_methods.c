@@ -77,7 +77,7 @@ static void every_method_of_agents_belongs_to_a_family(void **state)
     assert_true(n >= 4);
 }
 
-static void a_method_is_also_found_without_the_package_of_v3(void **state)
+static void a_method_is_found_without_the_package_of_v3_too(void **state)
 {
     (void)state;
     assert_ptr_equal(method("/EventService/collect"), events());
@@ -161,7 +161,7 @@ static void a_family_that_is_off_names_its_option(void **state)
     assert_non_null(strstr(out, "skywalking.v3.EventService/collect"));
 }
 
-static void otlp_is_off_and_its_error_says_how_to_switch_it_on(void **state)
+static void otlp_is_off_and_its_error_names_the_option(void **state)
 {
     (void)state;
     char out[256];
@@ -198,7 +198,7 @@ static void a_ratio_is_a_number_from_0_to_1(void **state)
     }
 }
 
-static void agents_without_a_tenant_get_that_of_the_option(void **state)
+static void agents_without_a_tenant_get_the_tenant_of_the_option(void **state)
 {
     (void)state;
     char out[256];
@@ -253,13 +253,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_method_of_agents_belongs_to_a_family),
-        cmocka_unit_test(a_method_is_also_found_without_the_package_of_v3),
+        cmocka_unit_test(a_method_is_found_without_the_package_of_v3_too),
         cmocka_unit_test(without_a_token_any_agent_may_call),
         cmocka_unit_test(only_agents_need_a_token_and_it_is_never_shown),
         cmocka_unit_test(a_family_that_is_off_names_its_option),
-        cmocka_unit_test(otlp_is_off_and_its_error_says_how_to_switch_it_on),
+        cmocka_unit_test(otlp_is_off_and_its_error_names_the_option),
         cmocka_unit_test(a_ratio_is_a_number_from_0_to_1),
-        cmocka_unit_test(agents_without_a_tenant_get_that_of_the_option),
+        cmocka_unit_test(agents_without_a_tenant_get_the_tenant_of_the_option),
         cmocka_unit_test(an_invalid_tenant_is_refused_at_the_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,7 @@ static void each_protocol_has_its_way_to_carry_a_token(void **state)
     }
 }
 
-static void the_first_way_in_their_order_counts(void **state)
+static void the_credential_of_highest_precedence_is_used(void **state)
 {
     (void)state;
     struct hearth_front_caller caller = {0};
@@ -186,7 +186,7 @@ static void a_proxy_names_the_client_last(void **state)
     assert_string_equal(caller.address, "1.2.3.4");
 }
 
-static void requests_of_other_origins_are_told_apart(void **state)
+static void requests_of_other_origins_are_recognised(void **state)
 {
     (void)state;
     static const struct {
@@ -235,12 +235,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_protocol_has_its_way_to_carry_a_token),
-        cmocka_unit_test(the_first_way_in_their_order_counts),
+        cmocka_unit_test(the_credential_of_highest_precedence_is_used),
         cmocka_unit_test(the_cookie_of_the_session_is_found_among_others),
         cmocka_unit_test(addresses_lose_their_port),
         cmocka_unit_test(ranges_of_addresses_match_by_their_bits),
         cmocka_unit_test(a_proxy_names_the_client_last),
-        cmocka_unit_test(requests_of_other_origins_are_told_apart),
+        cmocka_unit_test(requests_of_other_origins_are_recognised),
         cmocka_unit_test(headers_of_a_proxy_are_those_of_the_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-static void user_agents_have_families(void **state)
+static void user_agents_are_mapped_to_client_families(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -32,7 +32,7 @@ static void user_agents_have_families(void **state)
     }
 }
 
-static void spies_have_families(void **state)
+static void spy_names_are_mapped_to_client_families(void **state)
 {
     (void)state;
     assert_string_equal(hearth_client_of_spy(HEARTH_STR("javaspy")), "java");
@@ -46,8 +46,8 @@ static void spies_have_families(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(user_agents_have_families),
-        cmocka_unit_test(spies_have_families),
+        cmocka_unit_test(user_agents_are_mapped_to_client_families),
+        cmocka_unit_test(spy_names_are_mapped_to_client_families),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,7 @@ static void time_that_was_used_before_the_wait_ends_it_at_once(void **state)
     (void)close(epoll_fd);
 }
 
-static void a_process_that_does_nothing_sleeps_on(void **state)
+static void the_wait_of_an_idle_process_does_not_end(void **state)
 {
     (void)state;
     struct hearth_cpu_timer timer;
@@ -96,7 +96,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_ends_when_other_threads_have_used_the_time),
         cmocka_unit_test(time_that_was_used_before_the_wait_ends_it_at_once),
-        cmocka_unit_test(a_process_that_does_nothing_sleeps_on),
+        cmocka_unit_test(the_wait_of_an_idle_process_does_not_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -157,7 +157,7 @@ static void keys_that_are_not_for_us_are_ignored(void **state)
     }
 }
 
-static void other_texts_are_no_key_sets(void **state)
+static void texts_that_are_not_key_sets_are_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {"", "[]", "{}", "{\"keys\":{}}", "{\"keys\":[{" EC_KEY "}"};
@@ -177,7 +177,7 @@ int main(void)
         cmocka_unit_test(has_no_algorithm_that_needs_a_shared_secret),
         cmocka_unit_test(an_algorithm_finds_only_keys_of_its_kind),
         cmocka_unit_test(keys_that_are_not_for_us_are_ignored),
-        cmocka_unit_test(other_texts_are_no_key_sets),
+        cmocka_unit_test(texts_that_are_not_key_sets_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

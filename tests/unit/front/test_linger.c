@@ -63,7 +63,7 @@ static void assert_closed(const struct lingering_pair *pair)
     assert_true(recv(pair->client, &byte, 1, 0) <= 0);
 }
 
-static void the_client_goes_on_sending_and_reads_its_answer(void **state)
+static void a_client_that_continues_to_send_reads_its_answer(void **state)
 {
     (void)state;
     struct lingering_pair pair = begin();
@@ -81,7 +81,7 @@ static void the_client_goes_on_sending_and_reads_its_answer(void **state)
     end(&pair);
 }
 
-static void it_ends_when_the_client_has_sent_all(void **state)
+static void lingering_ends_when_the_client_has_sent_everything(void **state)
 {
     (void)state;
     struct lingering_pair pair = begin();
@@ -94,7 +94,7 @@ static void it_ends_when_the_client_has_sent_all(void **state)
     end(&pair);
 }
 
-static void it_ends_after_its_time(void **state)
+static void lingering_ends_after_its_time_limit(void **state)
 {
     (void)state;
     struct lingering_pair pair = begin();
@@ -126,9 +126,9 @@ static void freeing_closes_lingering_connections(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_client_goes_on_sending_and_reads_its_answer),
-        cmocka_unit_test(it_ends_when_the_client_has_sent_all),
-        cmocka_unit_test(it_ends_after_its_time),
+        cmocka_unit_test(a_client_that_continues_to_send_reads_its_answer),
+        cmocka_unit_test(lingering_ends_when_the_client_has_sent_everything),
+        cmocka_unit_test(lingering_ends_after_its_time_limit),
         cmocka_unit_test(freeing_closes_lingering_connections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,7 @@ static void the_whole_server_and_listed_services_are_known(void **state)
 }
 
 /* Else SOME_TENANT and MANY_TENANTS would be one: calls about tokens were listed as queries. */
-static void methods_that_merge_tenants_are_others_than_those_that_need_none(void **state)
+static void a_method_that_merges_tenants_is_not_one_that_needs_no_tenant(void **state)
 {
     (void)state;
     size_t n_some = 0, n_many = 0;
@@ -104,7 +104,7 @@ int main(void)
         cmocka_unit_test(pushes_are_found_below_the_path_of_deepflow),
         cmocka_unit_test(services_are_listed_once_in_order),
         cmocka_unit_test(the_whole_server_and_listed_services_are_known),
-        cmocka_unit_test(methods_that_merge_tenants_are_others_than_those_that_need_none),
+        cmocka_unit_test(a_method_that_merges_tenants_is_not_one_that_needs_no_tenant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

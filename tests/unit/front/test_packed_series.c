@@ -74,7 +74,7 @@ static void label_sets_are_the_bytes_of_protobuf_c(void **state)
     }
 }
 
-static void large_sets_before_small_ones_need_no_more_memory_than_they_have(void **state)
+static void label_sets_fit_into_exactly_their_own_size(void **state)
 {
     (void)state;
     enum {
@@ -168,7 +168,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(label_sets_are_the_bytes_of_protobuf_c, set_up, tear_down),
-        cmocka_unit_test(large_sets_before_small_ones_need_no_more_memory_than_they_have),
+        cmocka_unit_test(label_sets_fit_into_exactly_their_own_size),
         cmocka_unit_test_setup_teardown(series_are_the_bytes_of_protobuf_c, set_up, tear_down),
         cmocka_unit_test_setup_teardown(points_of_all_times_are_the_bytes_of_protobuf_c, set_up,
                                         tear_down),

@@ -52,7 +52,7 @@ static void end(struct fixture *f)
     (void)close(f->pair[1]);
 }
 
-static void a_peer_knows_its_listener_and_that_it_came_by_tls(void **state)
+static void a_peer_knows_its_listener_and_that_it_uses_tls(void **state)
 {
     (void)state;
     struct fixture f;
@@ -137,7 +137,7 @@ static void a_slow_head_is_cut_and_a_waiting_one_is_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_peer_knows_its_listener_and_that_it_came_by_tls),
+        cmocka_unit_test(a_peer_knows_its_listener_and_that_it_uses_tls),
         cmocka_unit_test(a_certificate_is_that_of_the_connection_and_not_of_the_next_one),
         cmocka_unit_test(a_flood_of_decrypted_bytes_is_cut),
         cmocka_unit_test(a_slow_head_is_cut_and_a_waiting_one_is_not),

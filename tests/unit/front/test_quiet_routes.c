@@ -28,7 +28,7 @@ static void finds_whole_paths_and_prefixes(void **state)
     assert_null(find("/"));
 }
 
-static void tells_tracers_where_profiles_go(void **state)
+static void tells_tracers_the_path_for_profiles(void **state)
 {
     (void)state;
     struct hearth_json_pick picks[] = {{.path = "version"},
@@ -77,7 +77,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_whole_paths_and_prefixes),
-        cmocka_unit_test(tells_tracers_where_profiles_go),
+        cmocka_unit_test(tells_tracers_the_path_for_profiles),
         cmocka_unit_test(counts_requests_and_the_traces_in_them),
     };
 

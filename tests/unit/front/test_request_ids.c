@@ -22,7 +22,7 @@ static bool uses_id(const char *sent)
     return strcmp(ids.request_id, sent) == 0;
 }
 
-static void every_request_has_another_id(void **state)
+static void every_request_has_its_own_id(void **state)
 {
     (void)state;
     struct hearth_request_ids a, b;
@@ -101,7 +101,7 @@ static void the_caller_decides_whether_its_trace_is_recorded(void **state)
     assert_true(ids.span != 0 && ids.span != ids.parent_span);
 }
 
-static void one_in_so_many_new_traces_is_recorded(void **state)
+static void one_new_trace_in_ten_is_recorded(void **state)
 {
     (void)state;
     const int n = 20000, one_in = 10;
@@ -121,11 +121,11 @@ static void one_in_so_many_new_traces_is_recorded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_request_has_another_id),
+        cmocka_unit_test(every_request_has_its_own_id),
         cmocka_unit_test(a_sane_id_of_the_client_is_used),
         cmocka_unit_test(a_traceparent_is_read_strictly),
         cmocka_unit_test(the_caller_decides_whether_its_trace_is_recorded),
-        cmocka_unit_test(one_in_so_many_new_traces_is_recorded),
+        cmocka_unit_test(one_new_trace_in_ten_is_recorded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

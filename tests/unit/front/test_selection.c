@@ -209,7 +209,7 @@ static void conditions_on_rows_are_passed_on_and_empty_ones_refused(void **state
     hearth_arena_release(&rpc.arena);
 }
 
-static void go_stacks_are_as_stored_unless_repair_is_asked_for(void **state)
+static void go_stacks_stay_as_stored_unless_repair_is_requested(void **state)
 {
     (void)state;
     struct hearth_rpc rpc;
@@ -257,7 +257,7 @@ int main(void)
         cmocka_unit_test(a_selection_without_a_type_is_refused),
         cmocka_unit_test(conditions_of_stacks_are_passed_on),
         cmocka_unit_test(conditions_on_rows_are_passed_on_and_empty_ones_refused),
-        cmocka_unit_test(go_stacks_are_as_stored_unless_repair_is_asked_for),
+        cmocka_unit_test(go_stacks_stay_as_stored_unless_repair_is_requested),
         cmocka_unit_test(a_full_arena_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

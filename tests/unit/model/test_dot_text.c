@@ -36,7 +36,7 @@ static void write_graph(const struct hearth_call_graph *graph,
     assert_false(hearth_buf_failed(out));
 }
 
-static void a_small_graph_is_written_like_this(void **state)
+static void a_small_graph_has_the_expected_text(void **state)
 {
     (void)state;
     struct hearth_call_node nodes[] = {
@@ -111,7 +111,7 @@ static void names_cannot_leave_their_quotes(void **state)
     assert_label("ends with \\", 1, &g_locks, "ends with \\\\\\n1");
 }
 
-static void long_names_are_broken_where_they_part_and_whole_in_the_tooltip(void **state)
+static void long_names_are_broken_between_their_parts_and_whole_in_the_tooltip(void **state)
 {
     (void)state;
     assert_label(
@@ -277,10 +277,10 @@ static void the_text_is_a_digraph_for_any_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_small_graph_is_written_like_this),
+        cmocka_unit_test(a_small_graph_has_the_expected_text),
         cmocka_unit_test(values_are_in_the_unit_of_the_type),
         cmocka_unit_test(names_cannot_leave_their_quotes),
-        cmocka_unit_test(long_names_are_broken_where_they_part_and_whole_in_the_tooltip),
+        cmocka_unit_test(long_names_are_broken_between_their_parts_and_whole_in_the_tooltip),
         cmocka_unit_test(the_text_is_a_digraph_for_any_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

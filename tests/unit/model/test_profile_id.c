@@ -115,7 +115,7 @@ static void other_texts_are_refused(void **state)
 
 #define NS_PER_MIN (INT64_C(60) * HEARTH_NS_PER_SEC)
 
-static void a_number_says_the_minute_and_the_service(void **state)
+static void a_number_contains_the_minute_and_the_service(void **state)
 {
     (void)state;
     const int64_t ts_ns = INT64_C(1795000000123456789);
@@ -170,7 +170,7 @@ int main(void)
         cmocka_unit_test(capital_digits_mean_the_same_id),
         cmocka_unit_test(foreign_uuids_identify_no_profile),
         cmocka_unit_test(other_texts_are_refused),
-        cmocka_unit_test(a_number_says_the_minute_and_the_service),
+        cmocka_unit_test(a_number_contains_the_minute_and_the_service),
         cmocka_unit_test(the_largest_parts_of_a_number_do_not_touch_each_other),
         cmocka_unit_test(numbers_without_a_minute_have_no_place),
     };

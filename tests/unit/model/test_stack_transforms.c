@@ -138,7 +138,7 @@ static bool check_case(char **lines, size_t n)
     return true;
 }
 
-static void the_cases_of_the_page_hold_here_too(void **state)
+static void the_transforms_give_the_results_of_the_web_page(void **state)
 {
     struct hearth_buf text;
     char *lines[MOST], *rest;
@@ -304,7 +304,7 @@ static void a_tree_survives_its_conversion_to_a_profile_and_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cases_of_the_page_hold_here_too),
+        cmocka_unit_test(the_transforms_give_the_results_of_the_web_page),
         cmocka_unit_test(totals_stay_but_for_focus_which_leaves_that_of_the_function),
         cmocka_unit_test(several_functions_may_be_meant),
         cmocka_unit_test(a_tree_survives_its_conversion_to_a_profile_and_back),

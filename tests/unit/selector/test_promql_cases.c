@@ -118,7 +118,7 @@ static bool is_valid_here(const struct mini_json *test)
                            "vector selector must contain at least one non-empty matcher");
 }
 
-static void parses_every_upstream_selector_alike(void **state)
+static void parses_every_upstream_selector_as_prometheus_does(void **state)
 {
     (void)state;
     struct lines lines;
@@ -172,7 +172,7 @@ static bool matches(struct lines *lines, enum hearth_match_op op, struct hearth_
     return true;
 }
 
-static void decides_every_upstream_matcher_alike(void **state)
+static void decides_every_upstream_matcher_as_prometheus_does(void **state)
 {
     (void)state;
     struct lines lines;
@@ -190,7 +190,7 @@ static void decides_every_upstream_matcher_alike(void **state)
     hearth_arena_release(&lines.arena);
 }
 
-static void matches_every_upstream_regex_alike(void **state)
+static void matches_every_upstream_regex_as_prometheus_does(void **state)
 {
     (void)state;
     struct lines lines;
@@ -228,9 +228,9 @@ static void matches_every_upstream_regex_alike(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parses_every_upstream_selector_alike),
-        cmocka_unit_test(decides_every_upstream_matcher_alike),
-        cmocka_unit_test(matches_every_upstream_regex_alike),
+        cmocka_unit_test(parses_every_upstream_selector_as_prometheus_does),
+        cmocka_unit_test(decides_every_upstream_matcher_as_prometheus_does),
+        cmocka_unit_test(matches_every_upstream_regex_as_prometheus_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
