@@ -36,7 +36,7 @@ static void a_ratio_is_met_for_ids_of_any_form(void **state)
 }
 
 /* SDKs keep the ids whose last 56 or 63 bits are small, or large: of these half is half. */
-static void samplers_before_it_do_not_matter(void **state)
+static void the_ratio_holds_after_earlier_samplers(void **state)
 {
     (void)state;
     size_t n = 0;
@@ -48,7 +48,7 @@ static void samplers_before_it_do_not_matter(void **state)
 }
 
 /* Servers of two versions behind one balancer keep the same traces: these never change. */
-static void the_decision_is_the_same_everywhere_and_for_ever(void **state)
+static void the_decision_depends_on_the_trace_id_only(void **state)
 {
     (void)state;
     static const struct hearth_trace_id ids[] = {
@@ -64,8 +64,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ratio_is_met_for_ids_of_any_form),
-        cmocka_unit_test(samplers_before_it_do_not_matter),
-        cmocka_unit_test(the_decision_is_the_same_everywhere_and_for_ever),
+        cmocka_unit_test(the_ratio_holds_after_earlier_samplers),
+        cmocka_unit_test(the_decision_depends_on_the_trace_id_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static enum hearth_status group_by(size_t n, struct hearth_grouping *ret, struct
     return status;
 }
 
-static void more_labels_than_any_series_has_are_refused_before_series_are_read(void **state)
+static void too_many_grouping_labels_are_refused_before_series_are_read(void **state)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     struct hearth_grouping grouping;
@@ -78,7 +78,7 @@ static void without_hits_no_row_has_a_hit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(more_labels_than_any_series_has_are_refused_before_series_are_read),
+        cmocka_unit_test(too_many_grouping_labels_are_refused_before_series_are_read),
         cmocka_unit_test(the_hit_of_a_row_is_found_in_any_order_of_rows),
         cmocka_unit_test(without_hits_no_row_has_a_hit),
     };

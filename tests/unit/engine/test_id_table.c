@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-static void keys_have_dense_numbers_in_the_order_in_which_they_come(void **state)
+static void keys_get_dense_numbers_in_order_of_insertion(void **state)
 {
     (void)state;
     struct hearth_id_table table;
@@ -31,7 +31,7 @@ static void keys_have_dense_numbers_in_the_order_in_which_they_come(void **state
     hearth_id_table_release(&table);
 }
 
-static void a_refusal_leaves_the_keys_that_are_there(void **state)
+static void a_refusal_keeps_the_stored_keys(void **state)
 {
     (void)state;
     struct hearth_budget budget;
@@ -66,8 +66,8 @@ static void a_refusal_leaves_the_keys_that_are_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_have_dense_numbers_in_the_order_in_which_they_come),
-        cmocka_unit_test(a_refusal_leaves_the_keys_that_are_there),
+        cmocka_unit_test(keys_get_dense_numbers_in_order_of_insertion),
+        cmocka_unit_test(a_refusal_keeps_the_stored_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

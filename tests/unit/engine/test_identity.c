@@ -124,7 +124,7 @@ static void other_aliases_can_be_configured(void **state)
     assert_made(m, "cpu", "batch", "{job=\"batch\", service=\"unasked\"}");
 }
 
-static void an_alias_wins_over_service_name_where_the_option_says_so(void **state)
+static void an_alias_wins_over_service_name_if_the_option_lists_it_first(void **state)
 {
     static const char *const service_first[] = {"service", "service_name", "job", NULL};
     struct made *m = *state;
@@ -152,7 +152,7 @@ static void an_empty_alias_is_ignored(void **state)
     assert_discards(m->discards, "empty_labels=2");
 }
 
-static void the_application_name_is_the_service_when_no_label_says_it(void **state)
+static void the_application_name_is_the_service_if_no_label_names_it(void **state)
 {
     struct made *m = *state;
     m->app_name = "app";
@@ -181,7 +181,7 @@ static void a_service_without_any_name_is_unknown_service(void **state)
 
 /* ---- own labels ---- */
 
-static void labels_come_out_sorted_and_equal_in_any_order_sent(void **state)
+static void labels_are_sorted_in_whatever_order_they_are_sent(void **state)
 {
     struct made *m = *state;
     label(m, "zone", "z");
@@ -240,7 +240,7 @@ static void godeltaprof_is_taken_off_the_name_and_remembered(void **state)
                 "{__name_replaced__=\"godeltaprof_memory\", a=\"1\"}");
 }
 
-static void a_name_replaced_of_the_client_gives_way_to_ours(void **state)
+static void our_name_replaced_label_overrides_that_of_the_client(void **state)
 {
     struct made *m = *state;
     label(m, "__name_replaced__", "lie");
@@ -572,16 +572,16 @@ int main(void)
         made_test(service_name_wins_over_everything),
         made_test(aliases_name_the_service_in_the_order_of_the_option),
         made_test(other_aliases_can_be_configured),
-        made_test(an_alias_wins_over_service_name_where_the_option_says_so),
+        made_test(an_alias_wins_over_service_name_if_the_option_lists_it_first),
         made_test(an_empty_alias_is_ignored),
-        made_test(the_application_name_is_the_service_when_no_label_says_it),
+        made_test(the_application_name_is_the_service_if_no_label_names_it),
         made_test(an_app_name_of_the_client_stays),
         made_test(a_service_without_any_name_is_unknown_service),
-        made_test(labels_come_out_sorted_and_equal_in_any_order_sent),
+        made_test(labels_are_sorted_in_whatever_order_they_are_sent),
         made_test(derived_and_managed_labels_are_dropped_and_counted),
         made_test(empty_labels_are_dropped_and_counted),
         made_test(godeltaprof_is_taken_off_the_name_and_remembered),
-        made_test(a_name_replaced_of_the_client_gives_way_to_ours),
+        made_test(our_name_replaced_label_overrides_that_of_the_client),
         made_test(a_bare_godeltaprof_stays_a_name),
         made_test(refuses_a_series_without_labels),
         made_test(refuses_a_series_without_a_name),

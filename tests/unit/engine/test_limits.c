@@ -57,7 +57,7 @@ static void names_of_discards_fit_a_header_and_a_metric_label(void **state)
     }
 }
 
-static void every_limit_says_whether_tenants_may_have_their_own(void **state)
+static void every_limit_states_whether_tenants_may_set_it(void **state)
 {
     /* Of bodies nobody knows the tenant before they are read; one worker runs the rules of all. */
 #define OF_SERVER(field)                                                                           \
@@ -142,7 +142,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_defaults_are_the_documented_ones),
-        cmocka_unit_test(every_limit_says_whether_tenants_may_have_their_own),
+        cmocka_unit_test(every_limit_states_whether_tenants_may_set_it),
         cmocka_unit_test(limits_are_read_and_written_as_options_are),
         cmocka_unit_test(names_of_discards_fit_a_header_and_a_metric_label),
     };

@@ -430,7 +430,7 @@ static void assert_same_graphs(const struct hearth_flamegraph *a, const struct h
     }
 }
 
-static void a_tree_that_is_made_truncated_shows_the_same(void **state)
+static void a_tree_truncated_while_it_is_made_has_the_same_answer(void **state)
 {
     struct world *w = *state;
     uint64_t rng = 7;
@@ -561,7 +561,7 @@ int main(void)
         world_test(stacks_without_frames_are_the_roots_own),
         world_test(a_call_site_keeps_the_stacks_that_begin_with_it),
         world_test(a_call_site_begins_at_the_root_and_skips_nothing),
-        world_test(a_tree_that_is_made_truncated_shows_the_same),
+        world_test(a_tree_truncated_while_it_is_made_has_the_same_answer),
         world_test(sums_beyond_64_bits_are_out_of_range),
         world_test(negative_values_are_out_of_range),
         world_test(a_refused_arena_fails_with_no_memory),

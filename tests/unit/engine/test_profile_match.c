@@ -54,7 +54,7 @@ static void profiles_are_known_by_writer_and_number(void **state)
     assert_int_equal(match->detail.attrs, HEARTH_ATTRS_NOT_READ);
 }
 
-static void any_of_a_list_will_do_and_every_list_must_hold(void **state)
+static void a_profile_must_match_one_value_of_each_list(void **state)
 {
     (void)state;
     const uint64_t spans[] = {9, 3, UINT64_MAX};
@@ -184,7 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_filter_restricts_nothing),
         cmocka_unit_test(profiles_are_known_by_writer_and_number),
-        cmocka_unit_test(any_of_a_list_will_do_and_every_list_must_hold),
+        cmocka_unit_test(a_profile_must_match_one_value_of_each_list),
         cmocka_unit_test(a_sample_may_meet_one_list_of_several),
         cmocka_unit_test(spans_that_counted_are_kept_in_order),
         cmocka_unit_test(zero_is_not_an_id),

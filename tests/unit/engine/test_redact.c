@@ -94,7 +94,7 @@ static void xml_and_yaml_lose_their_values(void **state)
     check("a: 1\n  password: two words\nb: 2\n", 1, "a: 1\n  password: " GONE "\nb: 2\n");
 }
 
-static void a_header_is_sent_whole_however_it_begins(void **state)
+static void a_value_is_removed_to_its_end_however_it_begins(void **state)
 {
     (void)state;
     check("Set-Cookie: \"x\"; id=s3cret\r\nHost: a\r\n", 1, "Set-Cookie: " GONE "\r\nHost: a\r\n");
@@ -114,7 +114,7 @@ static void words_are_joined_in_any_way(void **state)
     check("login --password=x -v", 1, "login --password=" GONE " -v");
 }
 
-static void values_named_by_the_field_before_go(void **state)
+static void values_named_by_the_preceding_field_are_removed(void **state)
 {
     (void)state;
     check("[{\"name\":\"Authorization\",\"value\":\"a, b\"},{\"name\":\"x\",\"value\":\"y\"}]", 1,
@@ -162,7 +162,7 @@ static void texts_without_secrets_stay_as_they_are(void **state)
     }
 }
 
-static void names_of_tags_are_names(void **state)
+static void names_of_tags_are_recognised_in_any_spelling(void **state)
 {
     (void)state;
     struct hearth_redactor *redactor = make(g_rules);
@@ -263,13 +263,13 @@ int main(void)
         cmocka_unit_test(a_value_without_an_end_is_removed_to_the_end_of_the_text),
         cmocka_unit_test(queries_and_forms_lose_their_values),
         cmocka_unit_test(xml_and_yaml_lose_their_values),
-        cmocka_unit_test(a_header_is_sent_whole_however_it_begins),
+        cmocka_unit_test(a_value_is_removed_to_its_end_however_it_begins),
         cmocka_unit_test(words_are_joined_in_any_way),
-        cmocka_unit_test(values_named_by_the_field_before_go),
+        cmocka_unit_test(values_named_by_the_preceding_field_are_removed),
         cmocka_unit_test(encodings_do_not_hide_names_nor_ends),
         cmocka_unit_test(expressions_match_anywhere),
         cmocka_unit_test(texts_without_secrets_stay_as_they_are),
-        cmocka_unit_test(names_of_tags_are_names),
+        cmocka_unit_test(names_of_tags_are_recognised_in_any_spelling),
         cmocka_unit_test(bad_rules_are_named),
         cmocka_unit_test(random_pieces_never_keep_the_secret),
         cmocka_unit_test(hostile_texts_take_linear_time),

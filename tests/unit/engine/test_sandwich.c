@@ -44,7 +44,7 @@ static void assert_sandwich(struct fixture *f, const char *function, int64_t max
     assert_int_equal(s.whole, f->tree.nodes[0].total);
 }
 
-static void callers_point_away_and_callees_go_on(void **state)
+static void callers_lead_to_the_root_and_callees_to_the_leaves(void **state)
 {
     (void)state;
     struct fixture f;
@@ -71,7 +71,7 @@ static void a_recursive_sample_counts_once_from_its_outermost_and_innermost_call
     fixture_release(&f);
 }
 
-static void the_largest_stay_and_the_rest_is_other(void **state)
+static void the_largest_frames_stay_and_the_rest_becomes_other(void **state)
 {
     (void)state;
     struct fixture f;
@@ -212,9 +212,9 @@ static void random_sandwiches_are_those_of_single_stacks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(callers_point_away_and_callees_go_on),
+        cmocka_unit_test(callers_lead_to_the_root_and_callees_to_the_leaves),
         cmocka_unit_test(a_recursive_sample_counts_once_from_its_outermost_and_innermost_call),
-        cmocka_unit_test(the_largest_stay_and_the_rest_is_other),
+        cmocka_unit_test(the_largest_frames_stay_and_the_rest_becomes_other),
         cmocka_unit_test(functions_that_no_stack_contains_are_not_found),
         cmocka_unit_test(random_sandwiches_are_those_of_single_stacks),
     };

@@ -79,7 +79,7 @@ static void equal_bytes_divided_otherwise_are_not_known(void **state)
     assert_false(is_taken_for_known(&g_view, &other));
 }
 
-static void another_view_knows_nothing_of_it(void **state)
+static void a_series_is_not_known_in_another_view(void **state)
 {
     (void)state;
     const struct hearth_view narrower = {S("t"), g_selectors + 1, 1};
@@ -112,7 +112,7 @@ int main(void)
         cmocka_unit_test(knows_a_series_with_the_same_texts),
         cmocka_unit_test(a_series_that_differs_in_anything_is_not_known),
         cmocka_unit_test(equal_bytes_divided_otherwise_are_not_known),
-        cmocka_unit_test(another_view_knows_nothing_of_it),
+        cmocka_unit_test(a_series_is_not_known_in_another_view),
         cmocka_unit_test(a_series_with_too_long_texts_is_never_known),
     };
 

@@ -88,7 +88,7 @@ static void assert_refused(const char *query, struct pairs mappings, const char 
     }
 }
 
-static void six_tags_become_labels_unless_something_else_is_said(void **state)
+static void six_tags_become_labels_by_default(void **state)
 {
     (void)state;
     assert_selector("", NONE, "",
@@ -106,7 +106,7 @@ static void only_tags_that_the_span_has_are_used(void **state)
     assert_selector("", NONE, "", TAGS("pod", "\xff", "pod", "p-2"), "{pod=\"p-2\"}");
 }
 
-static void the_service_is_the_service_name_unless_a_tag_says_it(void **state)
+static void a_tag_overrides_the_service_as_service_name(void **state)
 {
     (void)state;
     assert_selector("", NONE, "cart", TAGS("pod", "p-1"), "{pod=\"p-1\", service_name=\"cart\"}");
@@ -146,7 +146,7 @@ static void values_cannot_leave_their_string(void **state)
                     TAGS("pod", "'`\", z=\"1"), "{x=\"'`\\\", z=\\\"1\", y=\"'`\\\", z=\\\"1\"}");
 }
 
-static void without_anything_that_could_select_there_is_no_selector_and_a_reason(void **state)
+static void a_span_without_selectable_tags_has_a_reason_and_no_selector(void **state)
 {
     (void)state;
     assert_no_selector("", NONE, "", NONE, "nothing is known of the span");
@@ -156,7 +156,7 @@ static void without_anything_that_could_select_there_is_no_selector_and_a_reason
                        "nothing is known of the span");
 }
 
-static void a_query_has_the_tags_where_it_says(void **state)
+static void the_tags_are_inserted_at_their_variable(void **state)
 {
     (void)state;
     assert_selector("{${__tags}}", NONE, "api", TAGS("pod", "p"),
@@ -167,7 +167,7 @@ static void a_query_has_the_tags_where_it_says(void **state)
                     "{__name__=\"process_cpu\", service_name=\"api\"}");
 }
 
-static void tags_that_are_not_there_take_their_comma_with_them(void **state)
+static void missing_tags_leave_no_comma_behind(void **state)
 {
     (void)state;
     static const char *const queries[] = {"{${__tags}, x=\"y\"}", "{ ${__tags} ,x=\"y\"}",
@@ -206,7 +206,7 @@ static void a_tag_in_a_regular_expression_means_its_text(void **state)
                     TAGS("pod", "a.b(c", "c", "]"), "{pod=~\"a\\\\.b\\\\(c-.*\", x!~\"[\\\\]]\"}");
 }
 
-static void a_query_whose_tag_is_not_there_has_no_selector_and_says_which(void **state)
+static void a_query_with_a_missing_tag_has_no_selector_and_names_the_tag(void **state)
 {
     (void)state;
     assert_no_selector("{pod=\"${__span.tags.pod}\"}", NONE, "api", NONE, "has no tag pod");
@@ -325,20 +325,20 @@ static void selectors_of_any_size_stay_within_those_that_can_be_read(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(six_tags_become_labels_unless_something_else_is_said),
+        cmocka_unit_test(six_tags_become_labels_by_default),
         cmocka_unit_test(only_tags_that_the_span_has_are_used),
-        cmocka_unit_test(the_service_is_the_service_name_unless_a_tag_says_it),
+        cmocka_unit_test(a_tag_overrides_the_service_as_service_name),
         cmocka_unit_test(
             tags_are_renamed_and_characters_that_labels_cannot_have_become_underscores),
         cmocka_unit_test(the_first_of_several_tags_for_one_label_counts),
         cmocka_unit_test(values_cannot_leave_their_string),
-        cmocka_unit_test(without_anything_that_could_select_there_is_no_selector_and_a_reason),
-        cmocka_unit_test(a_query_has_the_tags_where_it_says),
-        cmocka_unit_test(tags_that_are_not_there_take_their_comma_with_them),
+        cmocka_unit_test(a_span_without_selectable_tags_has_a_reason_and_no_selector),
+        cmocka_unit_test(the_tags_are_inserted_at_their_variable),
+        cmocka_unit_test(missing_tags_leave_no_comma_behind),
         cmocka_unit_test(a_query_names_tags_with_dots_and_brackets),
         cmocka_unit_test(the_service_is_also_the_tag_service_name),
         cmocka_unit_test(a_tag_in_a_regular_expression_means_its_text),
-        cmocka_unit_test(a_query_whose_tag_is_not_there_has_no_selector_and_says_which),
+        cmocka_unit_test(a_query_with_a_missing_tag_has_no_selector_and_names_the_tag),
         cmocka_unit_test(a_query_names_the_ids_and_the_name_of_the_span),
         cmocka_unit_test(a_backslash_of_a_regular_expression_cannot_take_a_byte_of_a_value),
         cmocka_unit_test(unknown_variables_are_refused_by_name_and_place),

@@ -449,7 +449,7 @@ static void assert_says(const struct question *q, const char *searched, const ch
     hearth_arena_release(&arena);
 }
 
-static void an_empty_answer_says_what_was_searched_and_since_when_profiles_are_kept(void **state)
+static void an_empty_answer_names_the_searched_range_and_the_retention(void **state)
 {
     (void)state;
     int64_t at_ns = begin_ns() + 2 * HOUR;
@@ -501,7 +501,7 @@ int main(void)
         cmocka_unit_test(windows_meet_profiles_to_the_nanosecond_in_every_state),
         cmocka_unit_test(windows_at_the_ends_of_time_do_not_overflow),
         cmocka_unit_test(an_invalid_window_is_refused),
-        cmocka_unit_test(an_empty_answer_says_what_was_searched_and_since_when_profiles_are_kept),
+        cmocka_unit_test(an_empty_answer_names_the_searched_range_and_the_retention),
     };
     return cmocka_run_group_tests(tests, start_window, stop_window);
 }

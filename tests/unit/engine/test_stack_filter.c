@@ -125,7 +125,7 @@ static void an_exclusion_passes_a_stack_whose_deeper_stacks_it_excludes(void **s
                    "++++....");
 }
 
-static void regular_expressions_are_looked_for_anywhere_in_a_name(void **state)
+static void regular_expressions_match_anywhere_in_a_name(void **state)
 {
     assert_passing(*state, (struct hearth_stack_filter){.regex = HEARTH_STR("ri")}, "...+....");
     assert_passing(*state, (struct hearth_stack_filter){.regex = HEARTH_STR("^.ead$|^gc")},
@@ -172,7 +172,7 @@ static void an_invalid_regular_expression_is_named_with_its_field(void **state)
                      HEARTH_INVALID_ARGUMENT);
 }
 
-static void at_most_64_functions_are_wanted_together(void **state)
+static void a_filter_accepts_64_functions_and_no_more(void **state)
 {
     struct world *w = *state;
     struct hearth_str names[65];
@@ -308,10 +308,10 @@ int main(void)
         world_test(a_call_site_passes_stacks_that_begin_with_it),
         world_test(functions_pass_stacks_with_any_or_with_each_of_them),
         world_test(an_exclusion_passes_a_stack_whose_deeper_stacks_it_excludes),
-        world_test(regular_expressions_are_looked_for_anywhere_in_a_name),
+        world_test(regular_expressions_match_anywhere_in_a_name),
         world_test(a_stack_without_frames_contains_nothing),
         world_test(an_invalid_regular_expression_is_named_with_its_field),
-        world_test(at_most_64_functions_are_wanted_together),
+        world_test(a_filter_accepts_64_functions_and_no_more),
         world_test(every_node_is_judged_as_its_own_path_would_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

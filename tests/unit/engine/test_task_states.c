@@ -105,7 +105,7 @@ a_task_that_nobody_was_told_of_says_what_is_missing_and_the_same_after_its_end(v
     expect_at(now, HEARTH_TASK_CANCELLED, "before anybody was told");
 }
 
-static void a_process_that_was_told_is_judged_by_what_came_until_after_its_end(void **state)
+static void a_process_that_got_the_task_is_judged_by_the_data_it_sent(void **state)
 {
     (void)state;
     const int64_t end = START + 1000 + MINUTE, over = end + 30001;
@@ -156,7 +156,7 @@ static void one_result_is_counted_in_the_singular(void **state)
     }
 }
 
-static void a_trace_task_without_snapshots_says_which_requests_there_were(void **state)
+static void a_trace_task_without_snapshots_describes_the_requests(void **state)
 {
     (void)state;
     begin(HEARTH_TASK_TRACE);
@@ -178,7 +178,7 @@ static void a_trace_task_without_snapshots_says_which_requests_there_were(void *
     expect_at(now, HEARTH_TASK_DONE, "2 snapshots came");
 }
 
-static void errors_of_agents_are_told_in_their_words(void **state)
+static void errors_of_agents_are_quoted(void **state)
 {
     (void)state;
     begin(HEARTH_TASK_ASYNC_PROFILER);
@@ -200,7 +200,7 @@ static void errors_of_agents_are_told_in_their_words(void **state)
     expect_at(START + 1000 + MINUTE + 90001, HEARTH_TASK_BROKEN, "1 of 2 failed");
 }
 
-static void a_task_of_instances_waits_its_turn_until_it_is_handed_out_no_more(void **state)
+static void a_task_of_instances_waits_until_it_is_no_longer_handed_out(void **state)
 {
     (void)state;
     const int64_t until = START + 5 * MINUTE;
@@ -261,7 +261,7 @@ static void refused_data_is_not_reported_as_an_idle_process(void **state)
     expect_at(START + 15000, HEARTH_TASK_BROKEN, "the clock");
 }
 
-static void a_run_of_which_little_was_profiled_says_so_at_its_end(void **state)
+static void a_run_that_was_profiled_only_in_part_reports_the_covered_time(void **state)
 {
     (void)state;
     const int64_t over = START + 1000 + 2 * MINUTE + 30001;
@@ -291,7 +291,7 @@ static void a_run_of_which_little_was_profiled_says_so_at_its_end(void **state)
     expect_at(START + 70 * MINUTE, HEARTH_TASK_DONE, "came");
 }
 
-static void cancelling_knows_when_the_last_one_ends(void **state)
+static void cancelling_finds_the_end_of_the_last_run(void **state)
 {
     (void)state;
     begin(HEARTH_TASK_ON_CPU);
@@ -305,7 +305,7 @@ static void cancelling_knows_when_the_last_one_ends(void **state)
     assert_int_equal(hearth_task_last_end(&g_task, &g_fact), START + MINUTE);
 }
 
-static void nothing_of_an_imported_task_runs(void **state)
+static void an_imported_task_never_runs(void **state)
 {
     (void)state;
     begin(HEARTH_TASK_ON_CPU);
@@ -333,16 +333,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
             a_task_that_nobody_was_told_of_says_what_is_missing_and_the_same_after_its_end),
-        cmocka_unit_test(a_process_that_was_told_is_judged_by_what_came_until_after_its_end),
+        cmocka_unit_test(a_process_that_got_the_task_is_judged_by_the_data_it_sent),
         cmocka_unit_test(one_result_is_counted_in_the_singular),
-        cmocka_unit_test(a_trace_task_without_snapshots_says_which_requests_there_were),
+        cmocka_unit_test(a_trace_task_without_snapshots_describes_the_requests),
         cmocka_unit_test(distant_times_are_clamped_to_the_last_representable_one),
-        cmocka_unit_test(errors_of_agents_are_told_in_their_words),
-        cmocka_unit_test(a_task_of_instances_waits_its_turn_until_it_is_handed_out_no_more),
+        cmocka_unit_test(errors_of_agents_are_quoted),
+        cmocka_unit_test(a_task_of_instances_waits_until_it_is_no_longer_handed_out),
         cmocka_unit_test(refused_data_is_not_reported_as_an_idle_process),
-        cmocka_unit_test(a_run_of_which_little_was_profiled_says_so_at_its_end),
-        cmocka_unit_test(cancelling_knows_when_the_last_one_ends),
-        cmocka_unit_test(nothing_of_an_imported_task_runs),
+        cmocka_unit_test(a_run_that_was_profiled_only_in_part_reports_the_covered_time),
+        cmocka_unit_test(cancelling_finds_the_end_of_the_last_run),
+        cmocka_unit_test(an_imported_task_never_runs),
     };
     return cmocka_run_group_tests(tests, make_arena, free_arena);
 }

@@ -25,7 +25,7 @@ static void a_text_is_read_as_it_was_written(void **state)
     hearth_arena_release(&arena);
 }
 
-static void nothing_is_an_empty_text(void **state)
+static void no_discards_are_an_empty_text(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -54,7 +54,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_text_is_read_as_it_was_written),
-        cmocka_unit_test(nothing_is_an_empty_text),
+        cmocka_unit_test(no_discards_are_an_empty_text),
         cmocka_unit_test(texts_of_another_version_lose_their_unknown_reasons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -242,7 +242,7 @@ static enum hearth_status create_upload(const struct hearth_call *call, const ch
     return status;
 }
 
-static void files_are_sent_by_credentials_that_name_the_service(void **state)
+static void files_are_accepted_from_credentials_that_name_the_service(void **state)
 {
     (void)state;
     struct hearth_call all = call_under(NULL), team = call_under(&g_of_team);
@@ -268,7 +268,7 @@ static void files_are_sent_by_credentials_that_name_the_service(void **state)
 
 /* ---- spans ---- */
 
-static void spans_are_taken_of_services_that_the_sender_sees_wholly(void **state)
+static void spans_are_accepted_for_services_that_the_sender_sees_completely(void **state)
 {
     (void)state;
     struct hearth_call team = call_under(&g_of_team), name = call_under(&g_of_name);
@@ -408,8 +408,8 @@ int main(void)
         cmocka_unit_test(an_id_of_an_agent_does_not_tell_its_hidden_services),
         cmocka_unit_test(tasks_of_hidden_services_do_not_exist),
         cmocka_unit_test(policies_follow_their_service),
-        cmocka_unit_test(files_are_sent_by_credentials_that_name_the_service),
-        cmocka_unit_test(spans_are_taken_of_services_that_the_sender_sees_wholly),
+        cmocka_unit_test(files_are_accepted_from_credentials_that_name_the_service),
+        cmocka_unit_test(spans_are_accepted_for_services_that_the_sender_sees_completely),
         cmocka_unit_test(objects_without_a_service_are_not_visible),
         cmocka_unit_test(a_push_of_a_series_outside_of_the_view_is_refused_and_counted),
     };
