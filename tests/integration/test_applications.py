@@ -133,7 +133,7 @@ class Applications(unittest.TestCase):
         self.ask("Set", name="new", approved=False)
         self.refused("new", "waits for approval")
 
-    def test_from_the_command_line(self):
+    def test_applications_are_changed_from_the_command_line(self):
         def hearth(*words, code=0):
             done = subprocess.run([HEARTH, "--url", "http://127.0.0.1:%d" % self.servers[0].port, "--tenant", self.tenant, "admin",
                                    "applications", *words], capture_output=True, text=True, env={**os.environ, "USER": "me"})
@@ -174,20 +174,20 @@ class NarrowedCallers(unittest.TestCase):
     def ask(cls, method, headers, service=SERVICE, **fields):
         return cls.hearth.post("/" + service + method, fields, headers)[::2]
 
-    def test_they_see_the_applications_of_their_services(self):
+    def test_narrowed_users_see_the_applications_of_their_services(self):
         names = [a["name"] for a in self.ask("List", self.narrowed)[1]["applications"]]
         self.assertEqual(names, ["cart"])
         self.assertEqual(self.ask("Get", self.narrowed, name="cart")[0], 200)
         hidden, unknown = (self.ask("Get", self.narrowed, name=name) for name in ("ledger", "nobody"))
         self.assertEqual((hidden[0], hidden[1]["message"].replace("ledger", "nobody")), (404, unknown[1]["message"]))
 
-    def test_they_change_no_others(self):
+    def test_narrowed_users_change_no_applications_of_other_services(self):
         self.assertEqual(self.ask("Set", self.narrowed, name="cart", owner="shop")[0], 200)
         self.assertEqual(self.ask("Set", self.narrowed, name="ledger", profiling="PROFILING_OFF")[0], 403)
         self.assertEqual(self.ask("Delete", self.narrowed, name="ledger")[0], 404)
         self.assertEqual(self.ask("Get", self.root, name="ledger")[1].get("owner", ""), "")
 
-    def test_they_see_and_change_no_rules_and_not_the_use_of_the_tenant(self):
+    def test_narrowed_users_neither_see_nor_change_rules_and_the_tenants_usage(self):
         rule = {"name": "all", "labelSelector": '{team="bank"}', "profiling": "PROFILING_ON"}
         self.assertEqual(self.ask("SetRule", self.root, **rule)[0], 200)
         self.assertEqual(self.ask("ListRules", self.narrowed), (200, {}))

@@ -83,7 +83,7 @@ class Backup(unittest.TestCase):
         self.assertEqual(after.total, before.total + 1000)
         self.assertEqual(after.functions()["after"], (1000, 1000))
 
-    def test_a_dump_restored_into_a_new_cluster(self):
+    def test_a_dump_restored_into_a_new_cluster_has_equal_answers(self):
         wanted = answers(self.server)
         other = Cluster(template=False)
         self.addCleanup(other.stop)
@@ -96,7 +96,7 @@ class Backup(unittest.TestCase):
         self.goes_on(server)
         self.assertEqual(answers(self.server), wanted)
 
-    def test_a_dump_of_many_files_restored_in_parallel(self):
+    def test_a_dump_of_many_files_restored_in_parallel_has_equal_answers(self):
         wanted = answers(self.server)
         other = Cluster(template=False)
         self.addCleanup(other.stop)

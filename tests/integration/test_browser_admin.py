@@ -80,7 +80,7 @@ class Administration(unittest.TestCase):
             self.assertRegex(text, "[\u4e00-\u9fa5]")
         self.assertEqual(self.seen.run("return document.querySelectorAll('th.limit-name [lang=en]').length"), 0)
 
-    def test_a_limit_of_ones_own_is_set_and_taken_back(self):
+    def test_a_limit_of_the_tenant_is_set_and_reset(self):
         self.open("/admin", part="limits", filter="max-query-range")
         self.seen.find_text("tbody th", "longest time range of a query")
         self.press("td button", "Change")
@@ -163,7 +163,7 @@ class Administration(unittest.TestCase):
         self.press(".parts a", "Audit log")
         self.seen.find_text("tbody tr", "/hearth.v1.AdminService/Erase")
 
-    def test_a_token_that_the_page_makes_is_taken(self):
+    def test_a_token_made_on_the_page_is_accepted(self):
         self.open("/admin", part="access")
         self.seen.find_text("h2", "Tokens")
         form = self.seen.find("form:has([name=days])")
@@ -239,7 +239,7 @@ class Administration(unittest.TestCase):
         self.press("[role=status] a", "Open it")
         self.seen.find(".flame canvas")
 
-    def test_a_service_that_sends_no_more_is_listed_beside_the_others(self):
+    def test_a_service_that_stopped_sending_is_listed_with_the_others(self):
         self.assertEqual(self.push("cart"), 200)
         path = "/ingest?name=heap.alloc_space&format=collapsed"
         self.assertEqual(self.hearth.server.http("POST", path, b"main;parse 80", bearer(self.hearth.root))[0], 200)

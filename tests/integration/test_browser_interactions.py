@@ -253,7 +253,7 @@ class Interactions(PageTest):
             self.assertEqual(self.params(), before)
             self.setUp()  # a page without entries to go forward to
 
-    def test_stacks_with_or_without_a_function_are_asked_of_the_server(self):
+    def test_stacks_with_or_without_a_function_are_queried_from_the_server(self):
         self.click(2, 0.9, button="right")
         self.browser.find_text("[role=menuitem]", "Only stacks without it").click()
         self.browser.settle()
@@ -298,7 +298,7 @@ class Interactions(PageTest):
         self.assertEqual(self.crumbs(), ["total", "main", "handle"])
         self.assertEqual(self.params()["palette"], "self")
 
-    def test_a_choice_is_remembered_and_the_address_may_say_otherwise(self):
+    def test_a_choice_is_remembered_and_the_address_may_override_it(self):
         theme = "return document.documentElement.dataset.theme"
         self.browser.run("localStorage.clear()")
         self.open("/profile", **SHOP, theme="light", palette="package")

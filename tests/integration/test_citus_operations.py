@@ -60,7 +60,7 @@ class OnePostgresql(unittest.TestCase):
         server.stop()
 
 
-    def test_the_digest_of_a_sample_of_answers_is_the_same_until_a_profile_comes(self):
+    def test_the_digest_of_a_sample_of_answers_changes_only_with_a_new_profile(self):
         server = Server()
         at = now_ms() - 30 * MINUTE
         for k in range(3):
@@ -290,7 +290,7 @@ class CitusOperations(unittest.TestCase):
         self.assertIn("more than max-disk-bytes", refused)
         self.assertIn("more than max-disk-bytes", ready)
 
-    def test_the_way_back_is_a_dump_for_one_postgresql_or_undo(self):
+    def test_undo_or_a_dump_returns_to_one_postgresql(self):
         """The last test in order of names: tables are not distributed after it."""
         server = Server(*schema_dump.QUICK, database_url=self.nodes.url())
         begin = now_ms()

@@ -65,7 +65,7 @@ class Mistakes(unittest.TestCase):
         done = self.run_hearth("upload", path, *arguments)
         self.assertEqual(done.code, OK, done.err)
 
-    def test_mistakes_teach(self):
+    def test_errors_name_the_mistake_and_the_correction(self):
         # An empty store says how to send the first profile.
         for command in (["top"], ["query", "types"], ["query", "series"], ["flame", "gdu"], ["profiles", "list"]):
             done = self.run_hearth(*command)

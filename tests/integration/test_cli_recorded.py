@@ -111,7 +111,7 @@ class CliRecorded(unittest.TestCase):
     def tearDownClass(cls):
         cls.server.stop()
 
-    def test_each_recorded_run_is_as_it_was(self):
+    def test_each_recorded_run_prints_the_recorded_output(self):
         self.assertTrue(CASES)
         for path in CASES:
             records = []

@@ -85,7 +85,7 @@ class Contract(unittest.TestCase):
 
     # ---- the rows ----
 
-    def test_every_row_of_the_table_over_every_transport(self):
+    def test_every_row_of_the_table_is_answered_over_every_transport(self):
         for name, method in METHODS.items():
             if name not in OFFERED:
                 continue
@@ -159,7 +159,7 @@ class Contract(unittest.TestCase):
         flame = json.loads(self.server.http("POST", "/" + name, json.dumps({**other, "format": "PROFILE_FORMAT_FUNCTIONS"}), JSON)[2])
         self.assertEqual(flame["flamegraph"]["total"], "110")
 
-    def test_every_row_of_the_plain_routes(self):
+    def test_every_row_of_the_plain_routes_is_answered(self):
         for path, (allowed, rows) in contract.ROUTES.items():
             for query, body, expected, part in rows:
                 with self.subTest(path=path, query=query):

@@ -99,7 +99,7 @@ class DatabaseAway(unittest.TestCase):
     def queued_rows(self):
         return prometheus.value(self.server.metrics(), "hearth_commit_queue_rows")
 
-    def test_a_push_ends_at_its_deadline_and_says_whether_it_may_be_stored(self):
+    def test_a_push_ends_at_its_deadline_and_reports_whether_it_may_be_stored(self):
         in_doubt = self.hold_one(self.begin_push)
         error, took = self.refused({"Connect-Timeout-Ms": "1500"})
         self.assertEqual((error.code, error.http_status), ("unavailable", 503))

@@ -122,7 +122,7 @@ class DiskByService(unittest.TestCase):
         self.assertLess(bytes_of(other)["large"], bytes_of(shop)["large"])
         self.assertEqual(self.disk("nobody"), {"total": {}, "readPercent": 100})
 
-    def test_grpc_says_the_same(self):
+    def test_grpc_returns_equal_sizes(self):
         answer = self.server.call(DISK, [(1, 1)], metadata=[("x-scope-orgid", "other")])
         self.assertEqual((len(answer[1]), answer[2][-1]), (1, 2))
 
@@ -168,7 +168,7 @@ class Metrics(unittest.TestCase):
 
 
 class Sample(unittest.TestCase):
-    def test_a_sample_ranks_services_and_says_how_much_it_has_read(self):
+    def test_a_sample_ranks_services_and_reports_how_much_it_has_read(self):
         server = Server("--multitenancy", "--builder=false", "--max-disk-sample-bytes", "96k")
         self.addCleanup(server.stop)
         made = {service: profile(service, 0, n, now_ms() - MINUTE) for service, n in (("large", 1500), ("middle", 300), ("small", 10))}

@@ -161,7 +161,7 @@ class InABrowser(browser.PageTest):
         """Addresses of everything that the page asked for."""
         return self.browser.run("return performance.getEntriesByType('resource').map((entry) => entry.name)")
 
-    def test_nothing_is_asked_of_other_servers(self):
+    def test_no_request_is_sent_to_other_servers(self):
         own = "http://127.0.0.1:%d/docs/" % self.server.port
         for path in ("index.html", "tree/index.html", "web-page.html", "reliability.html"):
             self.read(path)
@@ -198,7 +198,7 @@ class InABrowser(browser.PageTest):
         self.read("glossary.html")
         self.assertEqual(theme(), "light")
 
-    def test_axe_finds_nothing(self):
+    def test_axe_finds_no_violation(self):
         paths = ("index.html", "how-to/push.html", "reference/cli.html", "tree/index.html")
         for turn, theme in enumerate(("light", "dark")):
             self.open("/help")

@@ -65,7 +65,7 @@ class Everyday(unittest.TestCase):
         self.assertEqual(pairs, sorted(pairs))
         return page, dict(pairs)
 
-    def test_a_server_without_database_is_not_ready_and_says_why(self):
+    def test_a_server_without_database_is_not_ready_and_names_the_reason(self):
         cluster = Cluster()
         server = Server(database_url=cluster.url())
         url = "http://127.0.0.1:%d" % server.port
@@ -82,7 +82,7 @@ class Everyday(unittest.TestCase):
         self.ran("ready", "--wait", "soon", code=USAGE)
         cluster.stop()
 
-    def test_probe_asks_for_what_it_pushed(self):
+    def test_probe_queries_the_profile_that_it_pushed(self):
         self.assertRegex(self.ran("probe").out, r"^push +[\d.]+ ms  acknowledged\nquery +[\d.]+ ms  the same profile\n$")
         self.assertEqual(set(self.answer("probe")), {"pushMs", "queryMs"})
         rows = self.answer("profiles", "list", "hearth-probe")["profiles"]

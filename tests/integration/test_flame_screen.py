@@ -348,7 +348,7 @@ class Flame(unittest.TestCase):
             hearth("flame", SELECTOR, env={"HEARTH_URL": self.url}).out,
         )
 
-    def test_files_of_other_formats_and_types(self):
+    def test_files_of_other_formats_and_types_are_shown(self):
         lines = f"{self.root}/stacks.txt"
         with open(lines, "w") as file:
             file.write("main;_ZN3web7handlerEi 3\nmain;_RNvC6_123foo3bar 1\n")

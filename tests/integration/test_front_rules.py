@@ -181,7 +181,7 @@ class FrontRules(unittest.TestCase):
 
     # ---- plain routes ----
 
-    def test_plain_routes(self):
+    def test_plain_routes_answer_with_status_and_version(self):
         self.assertEqual(self.server.http("GET", "/ready")[2], b"ready")
         status, headers, body = self.server.http("GET", "/ready", headers={"Accept": "application/json"})
         self.assertEqual((status, json.loads(body)), (200, {"ready": True, "degraded": False, "reasons": []}))

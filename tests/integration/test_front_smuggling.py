@@ -172,7 +172,7 @@ class Smuggling(unittest.TestCase):
             with self.subTest(name):
                 self.check_refused(name, self.exchange([request + HIDDEN]), status)
 
-    def test_it_is_refused_in_pieces_and_behind_another_request(self):
+    def test_doubtful_requests_are_refused_in_pieces_and_after_another_request(self):
         first = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
         for name, (request, status) in REFUSED.items():
             with self.subTest(name):

@@ -70,7 +70,7 @@ class FrontStop(unittest.TestCase):
         others = {key: n for key, n in codes.items() if key[0] not in (grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE)}
         self.assertEqual(others, {}, codes)
 
-    def test_http_requests_that_cross_the_end_hear_that_the_server_stops(self):
+    def test_http_requests_that_cross_the_end_are_told_that_the_server_stops(self):
         answers, ends = collections.Counter(), threading.Event()
 
         def ask():

@@ -217,7 +217,7 @@ class Gate(unittest.TestCase):
             _, err = self.gate(*self.worse, *RANGE, "--fail-on", "self(^count_words$) > +1" + unit, code=code)
             self.assertIn("the profile is measured in nanoseconds", err)
 
-    def test_every_exit_code(self):
+    def test_each_outcome_has_its_exit_code(self):
         condition = ["--fail-on", "self(.) > 0%"]
         same = selector("recorded", "0123456789")
         nobody = '{service_name="nobody"}'

@@ -273,7 +273,7 @@ class Gauges(unittest.TestCase):
         found = re.search(r'hearth_query_legs_total\{source="%s"\} (\d+)' % source, text)
         return int(found.group(1)) if found else 0
 
-    def test_5_malformed_questions_are_refused(self):
+    def test_5_malformed_queries_are_refused(self):
         ask = {"selection": self.selection(INUSE, "{}", self.begin, self.end), "functions": ["main"], "step": 60}
         for change, part in (
             ({"functions": []}, "functions"), ({"step": 0}, "step must be"), ({"limit": -1}, "limit"),
@@ -438,7 +438,7 @@ class Limits(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("whole number", err)
 
-    def test_a_tiny_memory_limit_can_be_taken_back(self):
+    def test_a_tiny_memory_limit_can_be_reset(self):
         self.set("tiny", max_query_memory_bytes="1")
         limits = self.set("tiny", max_query_memory_bytes="default")
         self.assertFalse(limits["max-query-memory-bytes"].get("isOwn", False))

@@ -204,7 +204,7 @@ class GoStacks(unittest.TestCase):
         self.assertEqual(total(regex=r"^app\.G\[\.\.\.\]$"), 3)
         self.assertEqual(total(withoutRegex="shape"), 4)
 
-    def test_render_takes_either(self):
+    def test_render_accepts_both_values_of_go_stacks(self):
         ask = {"query": CPU + self.small(), "from": str(START), "until": str(END)}
         for value, roots in (("", 1), ("repaired", 1), ("stored", 2)):
             bearer = json.loads(self.get("render", **ask, **({"go-stacks": value} if value else {}))[1])["flamebearer"]
@@ -247,7 +247,7 @@ class GoStacks(unittest.TestCase):
                 self.merge(self.small(), goStacks=bad)
             self.assertEqual(refused.exception.code, "invalid_argument")
 
-    def test_the_client_takes_either(self):
+    def test_the_client_accepts_both_values_of_go_stacks(self):
         env = {"HEARTH_URL": "http://127.0.0.1:%d" % self.server.port}
         for command in (["flame"], ["diff"], ["sandwich", "app.leaf"]):
             for value, repaired in (("stored", False), ("repaired", True), (None, False)):

@@ -22,7 +22,7 @@ class IdlePolls(unittest.TestCase):
     def test_an_idle_server_runs_fewer_than_seven_statements_a_second(self):
         self.assertLess(self.rate(), 7)  # 4.4 were measured
 
-    def test_an_idle_server_that_asks_who_calls_runs_four_more(self):
+    def test_an_idle_server_with_authentication_runs_four_more_statements(self):
         self.assertLess(self.rate("--auth", "token"), 11)
 
 

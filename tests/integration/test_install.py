@@ -28,7 +28,7 @@ class Install(unittest.TestCase):
         output_of("cmake", "--install", str(BUILD), "--prefix", str(cls.prefix))
         cls.unit = cls.prefix / "lib/systemd/system/hearthd.service"
 
-    def test_everything_has_its_place(self):
+    def test_every_file_is_installed_in_its_directory(self):
         for name in ("bin/hearthd", "bin/hearth", "share/man/man1/hearthd.1", "share/man/man1/hearth.1",
                      "lib/systemd/system/hearthd.service", "lib/systemd/system/hearthd.socket", "lib/sysusers.d/hearth.conf", "share/doc/hearth/README.md",
                      "share/doc/hearth/LICENSE", "share/doc/hearth/docs/README.md",

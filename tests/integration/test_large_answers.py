@@ -145,7 +145,7 @@ class LargeAnswers(unittest.TestCase):
         self.assertEqual((status, int(headers["content-length"])), (200, len(body)))
         self.assertNotIn("transfer-encoding", headers)
 
-    def test_a_reader_that_rests_holds_no_thread_and_little_more_than_the_message(self):
+    def test_a_reader_that_pauses_holds_no_thread_and_little_memory(self):
         readers = [Reader(self.server.port, self.question) for _ in range(3)]
         try:
             for reader in readers:
@@ -221,7 +221,7 @@ class LargeAnswers(unittest.TestCase):
         self.assertEqual((status, headers["content-encoding"]), (200, "gzip"))
         self.assertEqual(json.loads(gzip.decompress(packed)), answer)
 
-    def test_a_server_that_stops_does_not_wait_for_a_reader_that_rests(self):
+    def test_a_server_that_stops_does_not_wait_for_a_reader_that_pauses(self):
         stopping = Server("--shutdown-timeout", "1s", database_url=self.cluster.url())
         reader = Reader(stopping.port, self.question)
         try:

@@ -82,7 +82,7 @@ class LocalFiles(unittest.TestCase):
         self.assertIn("there is nothing in the base", self.run_hearth("diff", self.zero, self.now).stdout.splitlines()[0])
         self.assertIn("nothing to compare", self.run_hearth("diff", self.base, self.zero).stdout.splitlines()[0])
 
-    def test_the_table_of_a_file(self):
+    def test_the_table_of_a_file_is_printed(self):
         out = self.run_hearth("top", self.base).stdout.splitlines()
         self.assertEqual([line.split()[-1] for line in out[1:]], ["parse", "render", "gone", "main", "s"])
         by_total = self.run_hearth("top", self.base, "--sort", "total", "-n", "2").stdout.splitlines()
@@ -155,7 +155,7 @@ class LocalFiles(unittest.TestCase):
         self.assertIn("crossed: self(fresh) > 1%", out + err)
         self.assertIn("needs a terminal", self.run_hearth("diff", "-i", self.base, self.now, code=USAGE).stderr)
 
-    def test_recordings_of_other_profilers(self):
+    def test_recordings_of_other_profilers_are_shown(self):
         """Of a perf script, the table has the sums of its collapsed stacks."""
         folded = os.path.join(self.root, "stacks.txt")
         stacks = {"a;b": 3, "a;c;b": 4, "c": 5}

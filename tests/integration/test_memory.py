@@ -80,7 +80,7 @@ class Memory(unittest.TestCase):
         server.push(profile(STACKS), labels("large"))
         self.assertEqual(self.refused(server, MERGE, merge("large"), "max-query-memory-bytes"), "resource_exhausted")
 
-    def test_the_points_of_a_timeline_count_as_memory_of_its_question(self):
+    def test_the_points_of_a_timeline_count_as_memory_of_its_query(self):
         # Hour by hour, so that what waits of one hour is small beside the points of all.
         small, large = self.start("--max-query-memory-bytes", "6m"), self.start()
         start, end = now_ms() - 24 * 3_600_000, now_ms()
@@ -186,7 +186,7 @@ class Memory(unittest.TestCase):
         server.push(profile(10), labels("s"))
         eventually(lambda: self.gauge(server, "hearth_push_memory_bytes") < 1_000_000, what="its memory is given back")
 
-    def test_label_indexes_that_do_not_fit_are_loaded_when_their_tenant_asks(self):
+    def test_label_indexes_that_do_not_fit_are_loaded_for_a_query_of_their_tenant(self):
         server = self.start("--multitenancy", "--label-index-bytes", "1")
         tenants = ["t%d" % i for i in range(4)]
         for tenant in tenants:
@@ -211,7 +211,7 @@ class Memory(unittest.TestCase):
             self.assertEqual(self.refused(server, PUSH, push_request(data, "s"), "max-label-value-bytes"), "invalid_argument")
         server.push(profile(3), labels("s"))
 
-    def test_a_tenant_whose_index_does_not_fit_gets_an_answer_that_is_cut_and_says_so(self):
+    def test_a_tenant_whose_index_does_not_fit_gets_a_cut_answer_with_a_note(self):
         server = self.start("--label-index-bytes", "1m")
         for i in range(12):  # 64 types of 2 kB: 256 kB of index each
             types = [("%02d-%02d-" % (i, k) + "t" * 1900, "count") for k in range(64)]

@@ -175,7 +175,7 @@ class NetworkTasks(unittest.TestCase):
             network.flush(network.value("server_read_counts_counter", 2, network.labels("local", process, "server")), at_ms=self.at)
         self.assertEqual(self.points("twice"), {("server_read_cpm", "SERVER", ""): {0: 2}})
 
-    def test_bad_meters_are_refused_by_name_and_nothing_of_the_set_is_kept(self):
+    def test_bad_meters_are_refused_by_name_with_all_of_their_set(self):
         network, process = self.start("bad", "bad")
         labels = network.labels(process, "1.2.3.4:80")
         good = network.value("client_write_counts_counter", 1, labels)
@@ -334,7 +334,7 @@ class NetworkTasks(unittest.TestCase):
 
     # ---- the client ----
 
-    def test_the_client_shows_it(self):
+    def test_the_client_shows_topology_and_captured_requests(self):
         network, process = self.start("client")
         self.capture(network, process, "cli")
         network.flush(network.value("client_write_counts_counter", 5, network.labels(process, "1.2.3.4:80")), at_ms=self.at)
@@ -397,7 +397,7 @@ class NetworkTasks(unittest.TestCase):
 
 
 class Captured(unittest.TestCase):
-    def test_it_expires_and_a_day_has_a_limit(self):
+    def test_captured_requests_expire_and_have_a_limit_per_day(self):
         at = server.Server("--retain-captured", "4s", "--max-captured-day-bytes", "1k")
         self.addCleanup(at.stop)
         rover = Rover(at)

@@ -66,10 +66,10 @@ class NewerSchema(unittest.TestCase):
         self.assertIn(REASON, str(raised.exception))
         self.assertEqual(raised.exception.code, "unavailable")
 
-    def test_one_tenant(self):
+    def test_a_newer_schema_serves_one_tenant(self):
         self.check()
 
-    def test_several_tenants(self):
+    def test_a_newer_schema_serves_several_tenants(self):
         self.check("--multitenancy", metadata=(("x-scope-orgid", "one"),))
 
 

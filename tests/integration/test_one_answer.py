@@ -176,7 +176,7 @@ class OneAnswer(unittest.TestCase):
     def trees_found(self, server):
         return prometheus.value(server.metrics(), "hearth_query_cache_total", outcome="tree")
 
-    def test_questions_have_equal_answers_in_every_state(self):
+    def test_queries_have_equal_answers_in_every_state(self):
         data = self.data
         raw = Server("--builder=false", database_url=self.url)
         data.push(raw, 3000, data.start, data.end)

@@ -89,7 +89,7 @@ class Options(unittest.TestCase):
         every = self.file(text)
         self.assertEqual(self.printed("--config", every), self.printed())
 
-    def test_check_config_says_where_each_value_is_from_and_hides_secrets(self):
+    def test_check_config_names_the_origin_of_each_value_and_hides_secrets(self):
         path = self.file("ingest:\n  max-samples: 5\nagents:\n  agent-token: s3cret\n")
         code, out, err = hearthd("check-config", "--origin", "--config", path, "--readers=9", env={"HEARTH_USER": "root"})
         self.assertEqual(code, 0, err)
@@ -189,7 +189,7 @@ the configuration is valid
             with self.subTest(address):
                 self.refused("insecure-no-auth", "--data-dir", os.path.join(self.directory, "d"), "--listen", address)
 
-    def test_every_listener_speaks_everything(self):
+    def test_every_listener_serves_every_protocol(self):
         server = Server("--listen", "[::1]:0", "--listen", "localhost:0")
         self.addCleanup(server.stop)
         addresses = re.findall(r"msg=listening addr=(\S+)", server.log())
@@ -307,7 +307,7 @@ class Pages(unittest.TestCase):
             self.assertRegex(pairs[0][1], r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\Z")
             self.assertIn(pairs[1][1], ("debug", "info", "warn", "error"))
 
-    def test_log_lines_are_json_when_asked_for(self):
+    def test_log_lines_are_json_if_requested(self):
         server = Server("--log-format", "json", "--log-level", "debug", wait=False, listening=r'"msg":"listening","addr":"127\.0\.0\.1:(\d+)"')
         server.wait_ready()
         with contextlib.suppress(RpcError):

@@ -379,7 +379,7 @@ class ProfilesAndSpans(unittest.TestCase):
 
 
 class EqualSpans(unittest.TestCase):
-    def test_of_equal_ones_that_of_the_first_profile_is_the_exemplar_wherever_rows_stand(self):
+    def test_the_first_of_equal_profiles_is_the_exemplar_wherever_its_rows_are_stored(self):
         server = Server()
         self.addCleanup(server.stop)
         ts = now_ms() // 1000 * 1000 - MINUTE
@@ -405,7 +405,7 @@ class EqualSpans(unittest.TestCase):
 class PastRetention(unittest.TestCase):
     """Totals outlive the profiles that they were made of."""
 
-    def test_values_whose_profiles_are_gone_have_no_exemplars_and_a_note_says_from_when_on_there_are(self):
+    def test_values_of_dropped_profiles_have_no_exemplars_and_a_note_with_the_time(self):
         server = Server(*QUICK, "--retain-raw", "2h", "--retain-10m", "1d", "--retain-1h", "1d", "--retain-1d", "1d")
         self.addCleanup(server.stop)
         now = now_ms() // 1000 * 1000

@@ -47,7 +47,7 @@ class Record(unittest.TestCase):
         url = "http://127.0.0.1:%d/debug/pprof/profile" % self.server.port
         self.assertIn("sample types", self.record("--pprof-url", url, "--for", "1s", "--label", "service_name=self"))
 
-    def test_mistakes_are_named(self):
+    def test_mistakes_are_named_in_the_error(self):
         self.assertIn("requires one of", self.record(code=2))
         self.assertIn("requires one of", self.record("--pid", "1", "--", "true", code=2))
         self.assertIn('"x" is not a process id', self.record("--pid", "x", code=2))

@@ -235,7 +235,7 @@ class FullDisk(unittest.TestCase):
 
         return eventually(refused, seconds, 0.01, "a refusal"), accepted[0]
 
-    def test_little_room_refuses_pushes_and_not_questions_and_ends_by_itself(self):
+    def test_little_free_disk_refuses_pushes_but_not_queries_until_there_is_room(self):
         server = Server("--min-free-disk-bytes", "16m", directory=self.directory)
         self.addCleanup(server.stop)
         server.push(profile(now_ms()), labels("api"))

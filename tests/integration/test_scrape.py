@@ -91,7 +91,7 @@ class Scrape(unittest.TestCase):
     def state(self, server):
         return server.connect(TARGETS, {}).get("targets", [])
 
-    def test_totals_are_stored_as_differences_and_gauges_as_they_are(self):
+    def test_totals_are_stored_as_differences_and_gauges_unchanged(self):
         server = self.start()
         eventually(lambda: self.target.fetches >= 4, what="four fetches")
         server.terminate()  # no scrape is under way after this

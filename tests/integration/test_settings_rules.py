@@ -406,7 +406,7 @@ class AdHoc(WithServer):
                 {"format": "single", "spyName": "", "sampleRate": 10**9, "units": "samples", "name": "my_heap___.pb.gz"},
             )
 
-    def test_text_is_recognised(self):
+    def test_text_formats_are_recognised(self):
         for text in (b"main;a 2\nmain;b 3\n", b"\xff\xfe" + "main;a 5\n".encode("utf-16-le")):
             up = self.upload("stacks.txt", text)
             self.assertEqual(up["profileTypes"], ["samples"])
@@ -424,7 +424,7 @@ class AdHoc(WithServer):
         self.assertEqual(sorted(p["id"] for p in found), sorted(ids))
         self.assertEqual([p["id"] for p in found], sorted(ids, reverse=True))
 
-    def test_two_are_compared(self):
+    def test_two_ad_hoc_profiles_are_compared(self):
         left, right = self.upload("l", b"main;a 2\nmain;b 3\n")["id"], self.upload("r", b"main;b 7\nmain;c 1\n")["id"]
         answer = self.server.connect(ADHOC + "Diff", {"left_id": left, "right_id": right})
         flame = json.loads(answer["flamebearerProfile"])
@@ -457,7 +457,7 @@ class AdHoc(WithServer):
             flame = json.loads(self.upload("deep", body)["flamebearerProfile"])["flamebearer"]
             self.assertEqual(sorted(flame["names"]), ["a", "b", "c", "total"])
 
-    def test_limits_are_named_and_nothing_old_is_deleted(self):
+    def test_errors_name_the_limit_and_no_old_profile_is_deleted(self):
         noise = random.Random(1).randbytes(70_000).hex().encode() + b" 1\n"
         error = self.refused(400, ADHOC + "Upload", {"name": "x", "profile": base64.b64encode(noise).decode()})
         self.assertIn("max-adhoc-profile-bytes", error.message)

@@ -150,7 +150,7 @@ class SharedData(unittest.TestCase):
     def each(self):
         return [(name, k, type_id) for name in self.good for k, type_id in self.types(name)]
 
-    def test_there_are_files(self):
+    def test_the_shared_directory_has_more_than_forty_files(self):
         self.assertGreater(len(self.good), 40)
 
     def test_totals_are_those_of_the_manifest(self):
@@ -182,7 +182,7 @@ class SharedData(unittest.TestCase):
                 self.assertTrue(found == self.decoded[name].by_function(k, frame=flame_name), "the functions differ")
 
     @needs_go
-    def test_go_tool_pprof_prints_the_same_of_the_file_and_of_the_answer(self):
+    def test_go_tool_pprof_prints_equal_tables_of_the_file_and_the_answer(self):
         work = []
         for name in self.good:
             original = normalised(self.bytes[name])

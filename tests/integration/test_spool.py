@@ -182,7 +182,7 @@ class Spool(unittest.TestCase):
         self.wait_replayed()
         self.assertEqual({s: self.rows(s) for s in services if self.rows(s) != (1 if s == "pprof-0" else 2)}, {})
 
-    def test_of_many_pushes_under_way_when_the_database_ends_none_is_lost_or_stored_twice(self):
+    def test_no_push_is_lost_or_stored_twice_when_the_database_ends_under_load(self):
         services = ["busy-%d" % i for i in range(16)]
         kept, doubted = ({service: 0 for service in services} for _ in range(2))
         ends, errors = threading.Event(), []
@@ -238,7 +238,7 @@ class Spool(unittest.TestCase):
         self.assertEqual(self.metric("hearth_profiles_repeated_total"), 2)
         self.assertEqual((self.rows(), self.total()), (3, 7))
 
-    def test_each_protocol_says_that_a_push_is_spooled(self):
+    def test_each_protocol_reports_that_a_push_is_spooled(self):
         self.push(value=1)
         self.away()
         status, headers, _ = self.ingest("texts", 5)
@@ -346,7 +346,7 @@ class Spool(unittest.TestCase):
         self.wait_replayed()
         self.assertEqual((self.rows(), self.total()), (3, 1 + 4 + 64))
 
-    def test_a_start_without_the_key_of_waiting_records_says_so_and_cuts_nothing_off(self):
+    def test_a_start_without_the_key_of_waiting_records_fails_and_keeps_them(self):
         self.away()
         self.push(value=2)
         path, key = os.path.join(self.dir, "spool"), os.path.join(self.dir, "key")

@@ -176,7 +176,7 @@ class Sql(unittest.TestCase):
         self.assertNotRegex(text, r"Seq Scan on profile_%s(?! .*never)" % week_ago)
         self.assertRegex(text, r"Subplans Removed|profile_")
 
-    def test_late_and_hidden_profiles_are_seen_and_not_seen(self):
+    def test_late_profiles_are_shown_and_hidden_ones_are_not(self):
         labels = {"__name__": "process_cpu", "service_name": "moved", "pod": "x"}
         for minutes in (3, 2, 1):
             self.server.push(cpu((BASE - minutes * MINUTE) * MS, [(["main"], minutes)]), labels)

@@ -59,7 +59,7 @@ class Strangers(unittest.TestCase):
     def total(self):
         return self.server.flamegraph(CPU, "{}", now_ms() - 6 * HOUR, now_ms() + MINUTE).total
 
-    def test_buckets_close_while_they_are_open(self):
+    def test_buckets_are_closed_while_foreign_transactions_are_open(self):
         self.push("before", now_ms() - 2 * HOUR)
         strangers = [self.open("strangers"), self.open("postgres")]
         opened = now_ms()

@@ -78,7 +78,7 @@ class Export(unittest.TestCase):
             self.ask("ImportTask", archive=base64.b64encode(packed.stdout).decode())
         self.assertEqual((caught.exception.code, "no instance" in caught.exception.message), ("invalid_argument", True))
 
-    def test_an_import_is_the_same_task(self):
+    def test_an_imported_task_equals_the_exported_one(self):
         archive = self.export()
         profiles = self.server.sql("SELECT count(*) FROM " + server.PROFILES)
         answer = self.ask("ImportTask", archive=base64.b64encode(archive).decode())

@@ -85,7 +85,7 @@ class Turns(unittest.TestCase):
         self.age(25)
         self.assertEqual(self.ask(Instance.ASYNC), second)
 
-    def test_a_task_that_never_gets_its_turn_says_so(self):
+    def test_a_task_that_never_gets_its_turn_reports_the_reason(self):
         self.assertIsNone(self.ask(Instance.PPROF))
         first = self.pprof("mutex", durationMs=15 * MINUTE)
         self.age(14 * 60)
@@ -98,7 +98,7 @@ class Turns(unittest.TestCase):
         self.assertIsNone(self.ask(Instance.PPROF))
         self.expect(second, "NEVER_DELIVERED", "had 1 other pprof task to run")
 
-    def test_a_task_that_had_ended_before_was_in_nobodys_way(self):
+    def test_a_task_that_has_ended_delays_no_other_task(self):
         first = self.pprof("heap")
         self.assertEqual(self.ask(Instance.PPROF), first)
         self.age(20)

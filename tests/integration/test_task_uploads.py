@@ -301,7 +301,7 @@ sample types: samples, cpu
         self.assertEqual((self.uploads(), self.ordinary()), ([], {}))
         self.assertEqual(agent.Upload(self.server, agent.PPROF).end(), [])  # nothing was said
 
-    def test_a_go_profile_of_traced_requests(self):
+    def test_a_go_profile_of_traced_requests_is_divided_by_segment(self):
         p = Profile(TYPES, time_ns=self.now * 1_000_000)
         for i, segment in enumerate(("s1", "s2", "s1", None)):
             labels = {"traceSegmentID": segment, "traceID": "t.1.2", "spanID": "0"} if segment else {}
@@ -404,7 +404,7 @@ sample types: samples, cpu
                 profile_type, '{service_name="%s"}' % self.service, self.now - 60_000, self.now + 60_000)
             self.assertGreaterEqual(graph.total, 4, profile_type)
 
-    def test_questions_that_make_no_sense(self):
+    def test_queries_that_make_no_sense_are_refused(self):
         self.told("pod-1")
         agent.upload(self.server, agent.PPROF, self.service, "pod-1", self.task, self.profile().encode())
         cases = [

@@ -86,7 +86,7 @@ class Tenants(unittest.TestCase):
             for stored in ("service", "value", "function", "samplevalue", "mapping", "type", "name", "label"):
                 self.assertIn((word + stored).encode(), seen, "its own words are there")
 
-    def test_each_tenant_merges_its_own_values_of_a_series_both_have(self):
+    def test_each_tenant_merges_only_its_own_values_of_a_shared_series(self):
         for word, value in self.values.items():
             selector = '{service_name="shop",pod="p-1"}'
             flame = FlameGraph(self.server.stacktraces(CPU, selector, START, END, metadata=org(word))[1][-1])

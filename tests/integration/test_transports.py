@@ -269,7 +269,7 @@ class Reflection(unittest.TestCase):
         answer = version.FromString(self.server.grpc_bytes("version.v1.Version/Version", b"")[0])
         self.assertEqual(answer.QuerierAPI, 1)
 
-    def test_compressed_bad_and_large_messages(self):
+    def test_compressed_messages_are_read_and_bad_or_large_ones_refused(self):
         (answer,) = self.ask((self.SYMBOL, "push.v1.PushRequest"), compression=grpc.Compression.Gzip)
         self.assertIn(4, answer)
         call = self.server.channel.stream_stream("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo")

@@ -99,7 +99,7 @@ class Upgrade(unittest.TestCase):
                 self.assertEqual(found.total, (2 + 1001) * 10_000_000)
                 server.stop()
 
-    def test_one_server_after_the_other_under_load(self):
+    def test_servers_are_upgraded_one_after_the_other_under_load(self):
         """What a balancer sees: the next server is ready before the previous one is told to end."""
         dump = sorted(SCHEMAS.glob("*.sql.gz"))[-1]
         url = self.restore(dump, "rolling")

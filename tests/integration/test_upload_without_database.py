@@ -32,7 +32,7 @@ class UploadWithoutDatabase(unittest.TestCase):
     def n_rows(self):
         return int(self.server.sql("SELECT count(*) FROM " + PROFILES)[0][0])
 
-    def test_it_says_what_is_known_and_the_repeated_command_stores_one_profile(self):
+    def test_the_command_reports_its_outcome_and_its_repetition_stores_one_profile(self):
         self.cluster.stop()
         eventually(lambda: self.server.http("GET", "/ready")[0] == 503, what="the server without its database")
         for _ in range(2):

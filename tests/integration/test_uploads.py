@@ -163,7 +163,7 @@ class Uploads(unittest.TestCase):
         done = self.client.ended(upload["uploadId"])
         self.assertEqual(int(done["results"][0]["total"]), expected)
 
-    def test_parts_by_plain_http(self):
+    def test_parts_are_sent_by_plain_http(self):
         text, expected = collapsed(5000)
         status, upload = self.client.post("/api/v1/uploads", size=len(text), part_bytes=PART, service=self.service,
                                           sha256=sha256(text), **{"from": T // 1000})

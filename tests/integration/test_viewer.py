@@ -196,7 +196,7 @@ class Viewer(unittest.TestCase):
         self.assertRegex(self.text("notes"), r"^This is not all: 90.00% is in hatched frames “other”")
 
     @unittest.skipUnless(AXE.exists(), "axe-core is not installed: hearthd was built without the web page")
-    def test_axe_finds_nothing_in_both_themes(self):
+    def test_axe_finds_no_violation_in_both_themes(self):
         for theme in ("light", "dark"):
             self.prefer(theme)
             self.open("diff", '{service_name="shop"}', '{service_name="later"}')

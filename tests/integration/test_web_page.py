@@ -66,7 +66,7 @@ class WebPage(unittest.TestCase):
             self.assertIn("Accept-Encoding", plain[1]["vary"])
             self.assertEqual(plain[1]["x-content-type-options"], "nosniff")
 
-    def test_files_with_a_hash_are_kept_for_good_and_the_page_is_asked_for_again(self):
+    def test_files_with_a_hash_are_cached_and_the_page_is_revalidated(self):
         for path in self.assets():
             self.assertIn("immutable", self.get(path)[1]["cache-control"])
         headers = self.get("/", BROWSER)[1]
@@ -75,7 +75,7 @@ class WebPage(unittest.TestCase):
         self.assertEqual((status, body), (304, b""))
         self.assertEqual(self.get("/", {**BROWSER, "If-None-Match": '"another"'})[0], 200)
 
-    def test_the_page_can_only_be_read(self):
+    def test_the_page_refuses_methods_other_than_get_and_head(self):
         self.assertEqual(self.get("/", BROWSER, "POST")[0], 405)
         status, headers, body = self.get("/", BROWSER, "HEAD")
         self.assertEqual((status, body), (200, b""))

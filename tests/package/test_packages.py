@@ -123,7 +123,7 @@ class Packages(unittest.TestCase):
         first = run("sha256sum", *[package.name for package in self.packages()], cwd=PACKAGES)
         self.assertEqual(re.findall(r"^[0-9a-f]{64}  \S+\.deb$", again, re.M), first.splitlines())
 
-    def test_life_in_a_clean_tree(self):
+    def test_installed_packages_run_and_are_removed_in_a_clean_tree(self):
         with contextlib.ExitStack() as stack:
             tree = Tree(stack)
             debs = tree.path / "debs"

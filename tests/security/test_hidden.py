@@ -150,7 +150,7 @@ class Hiding(unittest.TestCase):
         rows = {(t.kind, t.path) for t in self.targets}
         self.assertEqual(sorted(rows ^ set(self.requests)), [])
 
-    def test_strangers_are_told_and_change_nothing_and_the_owner_is_told(self):
+    def test_strangers_learn_and_change_nothing_and_the_owner_gets_answers(self):
         self.ask_as_strangers(False)
         before = self.told()
         self.ask_as_strangers(True)
@@ -159,7 +159,7 @@ class Hiding(unittest.TestCase):
         self.assertEqual(changed, {}, changed)
 
 
-    def test_no_route_but_that_of_the_page_answers_in_html(self):
+    def test_only_the_route_of_the_page_answers_in_html(self):
         """A browser never runs a name as a script. The page is the same for everybody."""
         for target, request in [*self.asks(False), *self.asks(True)]:
             if target.kind == "GET":
@@ -236,7 +236,7 @@ class Hiding(unittest.TestCase):
 
     # ---- elsewhere ----
 
-    def test_metrics_and_logs_have_no_word_of_it(self):
+    def test_metrics_and_logs_contain_no_hidden_name(self):
         status, _, text = self.hearth.server.http("GET", "/metrics", headers=bearer(self.hearth.root))
         self.assertEqual(status, 200)
         self.assertEqual(self.found(text), set())

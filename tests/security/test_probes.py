@@ -231,7 +231,7 @@ class Ids(unittest.TestCase):
         ]
         return json.dumps(out).replace("lastUsed", "")
 
-    def test_nothing_crosses(self):
+    def test_no_request_of_another_tenant_reads_or_changes_this_one(self):
         before = self.state()
         self.assertIn(BLUE, before)
         seen_own = b""

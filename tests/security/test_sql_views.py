@@ -84,7 +84,7 @@ class Views(unittest.TestCase):
             self.assertIn(RED, found, view)
             self.assertNotIn(BLUE, found, view)
 
-    def test_without_the_barrier_it_would_be(self):
+    def test_without_the_barrier_a_function_of_the_reader_is_called_with_rows_of_others(self):
         """So that the test above can fail."""
         self.admin("CREATE VIEW %s.open AS SELECT * FROM hearth.ingest_errors WHERE tenant = '%s'; GRANT SELECT ON %s.open TO reader;"
                    "GRANT USAGE ON SCHEMA %s TO reader" % (RED, RED, RED, RED))
