@@ -3,7 +3,7 @@
 
 /* ---- sources ---- */
 
-static void flags_win_over_the_environment_that_over_the_file_that_over_the_default(void **state)
+static void flags_win_over_the_environment_the_file_and_the_default(void **state)
 {
     static const char text[] = "max-samples = 11\nmax-points=12\nmax-label-sets = 13\n";
     struct load *l = *state;
@@ -45,7 +45,7 @@ static void the_environment_can_name_the_file_and_a_flag_another(void **state)
     assert_int_equal(l->config.limits.max_samples, 1000000);
 }
 
-static void variables_of_the_client_may_stand_beside(void **state)
+static void variables_of_the_client_are_ignored(void **state)
 {
     struct load *l = *state;
     env(l, "HEARTH_URL=http://x:1");
@@ -73,7 +73,7 @@ static void flags_take_their_value_behind_an_equals_sign_or_next(void **state)
     assert_false(l->config.insecure_no_auth);
 }
 
-static void the_switches_are_seen(void **state)
+static void switches_set_their_members(void **state)
 {
     struct load *l = *state;
 
@@ -395,7 +395,7 @@ static const char *secret_file(const char *text, mode_t mode)
     return path;
 }
 
-static void a_secret_can_stand_in_a_file(void **state)
+static void a_secret_can_be_read_from_a_file(void **state)
 {
     struct load *l = *state;
     char option[64];
@@ -459,7 +459,7 @@ static void every_secret_has_an_option_for_its_file(void **state)
     }
 }
 
-static void secrets_are_wiped_where_they_stood_and_kept_by_a_reload(void **state)
+static void secrets_are_wiped_from_their_source_and_kept_by_a_reload(void **state)
 {
     struct load *l = *state;
     struct hearth_config fresh;
@@ -514,7 +514,7 @@ static size_t count_changes(const struct hearth_config *a, const struct hearth_c
     return n;
 }
 
-static void a_reload_reads_secrets_of_the_configuration_file_and_names_those_that_wait(void **state)
+static void a_reload_reads_secrets_and_names_those_that_need_a_restart(void **state)
 {
     struct load *l = *state;
     struct hearth_config fresh;
@@ -655,7 +655,7 @@ static void printed_options_are_read_back_unchanged(void **state)
     free(second);
 }
 
-static void defaults_read_back_to_the_same(void **state)
+static void printed_defaults_are_read_back_unchanged(void **state)
 {
     struct load *l = *state;
 
@@ -758,7 +758,7 @@ static void every_limit_has_an_option(void **state)
 
 /* ---- limits.profile ---- */
 
-static void the_profile_of_pyroscope_begins_with_its_defaults(void **state)
+static void the_profile_of_pyroscope_sets_the_defaults_of_pyroscope(void **state)
 {
     struct load *l = *state;
 
@@ -865,21 +865,21 @@ static void differing_options_are_named_in_the_order_of_the_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        load_test(a_secret_can_stand_in_a_file),
+        load_test(a_secret_can_be_read_from_a_file),
         load_test(a_secret_can_be_a_credential_of_systemd),
         load_test(every_secret_has_an_option_for_its_file),
-        load_test(secrets_are_wiped_where_they_stood_and_kept_by_a_reload),
-        load_test(a_reload_reads_secrets_of_the_configuration_file_and_names_those_that_wait),
+        load_test(secrets_are_wiped_from_their_source_and_kept_by_a_reload),
+        load_test(a_reload_reads_secrets_and_names_those_that_need_a_restart),
         load_test(a_reload_compares_the_file_of_a_database_url_if_it_can_be_read),
-        load_test(the_profile_of_pyroscope_begins_with_its_defaults),
+        load_test(the_profile_of_pyroscope_sets_the_defaults_of_pyroscope),
         load_test(the_profile_may_come_from_the_environment_or_a_file),
         load_test(a_third_profile_is_refused),
         load_test(the_profile_names_options_with_values_that_they_take),
-        load_test(flags_win_over_the_environment_that_over_the_file_that_over_the_default),
+        load_test(flags_win_over_the_environment_the_file_and_the_default),
         load_test(the_environment_can_name_the_file_and_a_flag_another),
-        load_test(variables_of_the_client_may_stand_beside),
+        load_test(variables_of_the_client_are_ignored),
         load_test(flags_take_their_value_behind_an_equals_sign_or_next),
-        load_test(the_switches_are_seen),
+        load_test(switches_set_their_members),
         load_test(differing_options_are_named_in_the_order_of_the_table),
         load_test(help_is_given_although_the_environment_is_wrong),
         load_test(lists_split_at_commas_and_grow_by_repeated_flags),
@@ -893,7 +893,7 @@ int main(void)
         cmocka_unit_test(texts_without_a_password_are_unchanged),
         load_test(no_message_and_no_print_shows_the_password),
         load_test(printed_options_are_read_back_unchanged),
-        load_test(defaults_read_back_to_the_same),
+        load_test(printed_defaults_are_read_back_unchanged),
         cmocka_unit_test(help_shows_every_option_with_its_default),
         cmocka_unit_test(every_option_is_named_once_and_explained),
         load_test(the_defaults_of_limits_agree_with_the_engine),

@@ -138,7 +138,7 @@ static void html_holds_the_graph_and_no_name_as_markup(void **state)
                  ",\"name\":[0,1,2,3],\"parent\":[0,0,0,1],\"self\":[[0,30,10,60]]}</script>");
 }
 
-static void html_of_a_diff_holds_both_sides_and_what_is_beyond_noise(void **state)
+static void html_of_a_diff_holds_both_sides_and_the_changes_beyond_noise(void **state)
 {
     struct fixture *f = *state;
 
@@ -173,7 +173,7 @@ static void svg_draws_boxes_in_their_places(void **state)
 }
 
 /* A level deeper than the picture may have, and names that are no text. */
-static void svg_has_bounds(void **state)
+static void svg_omits_levels_beyond_its_limit(void **state)
 {
     struct fixture *f = *state;
     static struct hearth_flame_level deep[FLAME_EXPORT_SVG_LEVELS + 9];
@@ -200,11 +200,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(refuses_malformed_levels, set_up, tear_down),
         cmocka_unit_test_setup_teardown(html_holds_the_graph_and_no_name_as_markup, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(html_of_a_diff_holds_both_sides_and_what_is_beyond_noise,
-                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            html_of_a_diff_holds_both_sides_and_the_changes_beyond_noise, set_up, tear_down),
         cmocka_unit_test_setup_teardown(speedscope_holds_samples_of_each_side, set_up, tear_down),
         cmocka_unit_test_setup_teardown(svg_draws_boxes_in_their_places, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(svg_has_bounds, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(svg_omits_levels_beyond_its_limit, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

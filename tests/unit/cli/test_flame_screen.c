@@ -97,7 +97,7 @@ static void assert_frame(struct flame_screen *screen, int width, int height)
     hearth_buf_release(&frame);
 }
 
-static void microseconds_are_written_in_ascii_where_nothing_else_is_shown(void **state)
+static void microseconds_are_written_in_ascii_without_utf8(void **state)
 {
     struct flame_ink ink = {.is_utf8 = true, .unit = HEARTH_STR("nanoseconds")};
     char text[48];
@@ -112,7 +112,7 @@ static void microseconds_are_written_in_ascii_where_nothing_else_is_shown(void *
     assert_string_equal(text, "15 ns");
 }
 
-static void any_keys_leave_whole_frames(void **state)
+static void random_keys_leave_valid_frames(void **state)
 {
     static const int keys[] = {FLAME_KEY_UP,
                                FLAME_KEY_DOWN,
@@ -220,8 +220,8 @@ static void keys_are_recognised_in_pieces(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(microseconds_are_written_in_ascii_where_nothing_else_is_shown),
-        cmocka_unit_test(any_keys_leave_whole_frames),
+        cmocka_unit_test(microseconds_are_written_in_ascii_without_utf8),
+        cmocka_unit_test(random_keys_leave_valid_frames),
         cmocka_unit_test(an_address_has_the_state_of_the_view),
         cmocka_unit_test(keys_are_recognised_in_pieces),
     };

@@ -49,7 +49,7 @@ static void assert_both_items(const struct fixture *fixture)
     assert_string_equal(items[1].uri_paths[1].p, "/b");
 }
 
-static void test_the_yaml_of_skywalking_is_read(void **state)
+static void the_yaml_of_skywalking_is_read(void **state)
 {
     (void)state;
     struct fixture fixture;
@@ -68,7 +68,7 @@ static void test_the_yaml_of_skywalking_is_read(void **state)
     hearth_arena_release(&fixture.arena);
 }
 
-static void test_the_json_of_answers_is_read(void **state)
+static void the_json_of_answers_is_read(void **state)
 {
     (void)state;
     struct fixture fixture;
@@ -89,7 +89,7 @@ static void test_the_json_of_answers_is_read(void **state)
     hearth_arena_release(&fixture.arena);
 }
 
-static void test_a_policy_may_be_empty(void **state)
+static void a_policy_may_be_empty(void **state)
 {
     (void)state;
     struct fixture fixture;
@@ -101,7 +101,7 @@ static void test_a_policy_may_be_empty(void **state)
     hearth_arena_release(&fixture.arena);
 }
 
-static void test_mistakes_are_named_with_their_lines(void **state)
+static void mistakes_are_named_with_their_lines(void **state)
 {
     (void)state;
     assert_refused("", "the file is empty");
@@ -123,10 +123,10 @@ static void test_mistakes_are_named_with_their_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_yaml_of_skywalking_is_read),
-        cmocka_unit_test(test_the_json_of_answers_is_read),
-        cmocka_unit_test(test_a_policy_may_be_empty),
-        cmocka_unit_test(test_mistakes_are_named_with_their_lines),
+        cmocka_unit_test(the_yaml_of_skywalking_is_read),
+        cmocka_unit_test(the_json_of_answers_is_read),
+        cmocka_unit_test(a_policy_may_be_empty),
+        cmocka_unit_test(mistakes_are_named_with_their_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static void assert_item(struct hearth_check_item item, const char *want)
     assert_policy(&policy, want[0] == 0 ? "" : whole);
 }
 
-static void test_numbers_are_checked_in_their_order(void **state)
+static void numbers_are_checked_in_their_order(void **state)
 {
     (void)state;
     struct hearth_check_item item = item_of(HEARTH_MONITOR_PROCESS_CPU, 0);
@@ -59,7 +59,7 @@ static void test_numbers_are_checked_in_their_order(void **state)
     assert_item(item, "a period of 3601 s is longer than the 3600 s that max-policy-period allows");
 }
 
-static void test_each_monitor_has_its_thresholds(void **state)
+static void each_monitor_has_its_thresholds(void **state)
 {
     (void)state;
     assert_item(item_of(HEARTH_MONITOR_PROCESS_CPU, 101),
@@ -80,7 +80,7 @@ static void test_each_monitor_has_its_thresholds(void **state)
     assert_item(item_of((enum hearth_monitor)9, 1), "the monitor type cannot be recognized");
 }
 
-static void test_uris_are_of_http_monitors_and_of_one_kind(void **state)
+static void uris_are_of_http_monitors_and_of_one_kind(void **state)
 {
     (void)state;
     struct hearth_str paths[] = {HEARTH_STR("/a"), HEARTH_STR("/a")};
@@ -104,7 +104,7 @@ static void test_uris_are_of_http_monitors_and_of_one_kind(void **state)
     assert_item(item, "");
 }
 
-static void test_an_expression_that_agents_cannot_compile_is_refused(void **state)
+static void an_expression_that_agents_cannot_compile_is_refused(void **state)
 {
     (void)state;
     struct hearth_check_item item = item_of(HEARTH_MONITOR_HTTP_ERROR_RATE, 3);
@@ -146,7 +146,7 @@ static void finish(struct hearth_policy *policy, struct hearth_arena *arena)
     assert_int_equal(policy->uuid.n, 64);
 }
 
-static void test_the_order_of_fields_does_not_make_another_policy(void **state)
+static void the_order_of_fields_does_not_make_another_policy(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -171,7 +171,7 @@ static void test_the_order_of_fields_does_not_make_another_policy(void **state)
     hearth_arena_release(&arena);
 }
 
-static void test_agents_get_the_shape_that_they_read(void **state)
+static void agents_get_the_shape_that_they_read(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -204,13 +204,13 @@ static void test_agents_get_the_shape_that_they_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers_are_checked_in_their_order),
-        cmocka_unit_test(test_each_monitor_has_its_thresholds),
-        cmocka_unit_test(test_uris_are_of_http_monitors_and_of_one_kind),
-        cmocka_unit_test(test_an_expression_that_agents_cannot_compile_is_refused),
+        cmocka_unit_test(numbers_are_checked_in_their_order),
+        cmocka_unit_test(each_monitor_has_its_thresholds),
+        cmocka_unit_test(uris_are_of_http_monitors_and_of_one_kind),
+        cmocka_unit_test(an_expression_that_agents_cannot_compile_is_refused),
         cmocka_unit_test(repeated_targets_and_monitors_are_refused),
-        cmocka_unit_test(test_the_order_of_fields_does_not_make_another_policy),
-        cmocka_unit_test(test_agents_get_the_shape_that_they_read),
+        cmocka_unit_test(the_order_of_fields_does_not_make_another_policy),
+        cmocka_unit_test(agents_get_the_shape_that_they_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,7 +105,7 @@ test_a_policy_triggers_when_enough_seconds_of_the_window_reach_the_threshold(voi
     free_fixture(fixture);
 }
 
-static void test_the_window_is_as_long_as_the_longest_period_of_the_monitor(void **state)
+static void the_window_is_as_long_as_the_longest_period_of_the_monitor(void **state)
 {
     (void)state;
     struct fixture *fixture = new_fixture();
@@ -122,7 +122,7 @@ static void test_the_window_is_as_long_as_the_longest_period_of_the_monitor(void
     free_fixture(fixture);
 }
 
-static void test_values_before_the_range_fill_the_first_window(void **state)
+static void values_before_the_range_fill_the_first_window(void **state)
 {
     (void)state;
     struct fixture *fixture = new_fixture();
@@ -137,7 +137,7 @@ static void test_values_before_the_range_fill_the_first_window(void **state)
     free_fixture(fixture);
 }
 
-static void test_a_value_is_not_held_over_a_gap(void **state)
+static void a_value_is_not_held_over_a_gap(void **state)
 {
     (void)state;
     struct fixture *fixture = new_fixture();
@@ -155,7 +155,7 @@ static void test_a_value_is_not_held_over_a_gap(void **state)
 
 /* ---- HTTP ---- */
 
-static void test_http_values_of_one_report_fill_consecutive_seconds(void **state)
+static void http_values_of_one_report_fill_consecutive_seconds(void **state)
 {
     (void)state;
     struct fixture *fixture = new_fixture();
@@ -179,7 +179,7 @@ static void test_http_values_of_one_report_fill_consecutive_seconds(void **state
     free_fixture(fixture);
 }
 
-static void test_an_item_checks_only_its_own_uris(void **state)
+static void an_item_checks_only_its_own_uris(void **state)
 {
     (void)state;
     struct fixture *fixture = new_fixture();
@@ -207,7 +207,7 @@ static void test_an_item_checks_only_its_own_uris(void **state)
 
 /* ---- silence ---- */
 
-static void test_a_process_does_not_trigger_again_for_twenty_minutes(void **state)
+static void a_process_does_not_trigger_again_for_twenty_minutes(void **state)
 {
     (void)state;
     struct fixture *fixture = new_fixture();
@@ -225,7 +225,7 @@ static void test_a_process_does_not_trigger_again_for_twenty_minutes(void **stat
     free_fixture(fixture);
 }
 
-static void test_processes_trigger_individually_and_networks_per_instance(void **state)
+static void processes_trigger_individually_and_networks_per_instance(void **state)
 {
     (void)state;
     struct fixture *fixture = new_fixture();
@@ -257,7 +257,7 @@ static void assert_message(enum hearth_monitor monitor, const char *uri, double 
     hearth_buf_release(&out);
 }
 
-static void test_causes_have_units_and_are_truncated_not_rounded(void **state)
+static void causes_have_units_and_are_truncated_not_rounded(void **state)
 {
     (void)state;
     assert_message(HEARTH_MONITOR_PROCESS_CPU, "", 97.529, 10,
@@ -274,7 +274,7 @@ static void test_causes_have_units_and_are_truncated_not_rounded(void **state)
                    "HTTP_AVG_RESPONSE_TIME: current 812.34ms >= threshold 500.00ms");
 }
 
-static void test_every_name_is_found(void **state)
+static void every_name_is_found(void **state)
 {
     (void)state;
     for (enum hearth_monitor i = 1; i < HEARTH_MONITOR_END; i++) {
@@ -294,15 +294,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
             test_a_policy_triggers_when_enough_seconds_of_the_window_reach_the_threshold),
-        cmocka_unit_test(test_the_window_is_as_long_as_the_longest_period_of_the_monitor),
-        cmocka_unit_test(test_values_before_the_range_fill_the_first_window),
-        cmocka_unit_test(test_a_value_is_not_held_over_a_gap),
-        cmocka_unit_test(test_http_values_of_one_report_fill_consecutive_seconds),
-        cmocka_unit_test(test_an_item_checks_only_its_own_uris),
-        cmocka_unit_test(test_a_process_does_not_trigger_again_for_twenty_minutes),
-        cmocka_unit_test(test_processes_trigger_individually_and_networks_per_instance),
-        cmocka_unit_test(test_causes_have_units_and_are_truncated_not_rounded),
-        cmocka_unit_test(test_every_name_is_found),
+        cmocka_unit_test(the_window_is_as_long_as_the_longest_period_of_the_monitor),
+        cmocka_unit_test(values_before_the_range_fill_the_first_window),
+        cmocka_unit_test(a_value_is_not_held_over_a_gap),
+        cmocka_unit_test(http_values_of_one_report_fill_consecutive_seconds),
+        cmocka_unit_test(an_item_checks_only_its_own_uris),
+        cmocka_unit_test(a_process_does_not_trigger_again_for_twenty_minutes),
+        cmocka_unit_test(processes_trigger_individually_and_networks_per_instance),
+        cmocka_unit_test(causes_have_units_and_are_truncated_not_rounded),
+        cmocka_unit_test(every_name_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,7 +105,7 @@ static struct hearth_snapshot_trees make(const struct hearth_snapshot *snapshots
 
 /* ---- by hand ---- */
 
-static void test_time_between_two_dumps_belongs_to_the_frames_that_both_have(void **state)
+static void time_between_two_dumps_belongs_to_the_frames_that_both_have(void **state)
 {
     (void)state;
     struct hearth_snapshot snapshots[] = {
@@ -126,7 +126,7 @@ static void test_time_between_two_dumps_belongs_to_the_frames_that_both_have(voi
     assert_int_equal(trees.n_found, 4);
 }
 
-static void test_durations_are_real_times_not_periods(void **state)
+static void durations_are_real_times_not_periods(void **state)
 {
     (void)state;
     struct hearth_snapshot snapshots[] = {
@@ -141,7 +141,7 @@ static void test_durations_are_real_times_not_periods(void **state)
     assert_int_equal(trees.n_found, 5); /* number 3 is missing, but counted */
 }
 
-static void test_equal_numbers_in_two_segments_are_two_snapshots(void **state)
+static void equal_numbers_in_two_segments_are_two_snapshots(void **state)
 {
     (void)state;
     struct hearth_snapshot snapshots[] = {
@@ -156,7 +156,7 @@ static void test_equal_numbers_in_two_segments_are_two_snapshots(void **state)
     assert_int_equal(trees.trees[0].nodes[1].duration_ms, 12); /* children are sorted by duration */
 }
 
-static void test_a_clock_set_back_and_snapshots_without_frames_are_tolerated(void **state)
+static void a_clock_set_back_and_snapshots_without_frames_are_tolerated(void **state)
 {
     (void)state;
     struct hearth_snapshot snapshots[] = {
@@ -171,7 +171,7 @@ static void test_a_clock_set_back_and_snapshots_without_frames_are_tolerated(voi
     assert_int_equal(trees.n_found, INT64_C(1) << 31);
 }
 
-static void test_an_empty_range_has_no_tree(void **state)
+static void an_empty_range_has_no_tree(void **state)
 {
     (void)state;
     struct hearth_snapshot snapshots[] = {snapshot(0, 0, 50, "A")};
@@ -183,7 +183,7 @@ static void test_an_empty_range_has_no_tree(void **state)
     assert_int_equal(trees.n_trees, 0);
 }
 
-static void test_many_siblings_are_sorted(void **state)
+static void many_siblings_are_sorted(void **state)
 {
     (void)state;
     struct hearth_snapshot snapshots[300];
@@ -286,7 +286,7 @@ static void read_line(struct published *to, struct hearth_str line)
     }
 }
 
-static void test_the_published_cases_are_reproduced(void **state)
+static void the_published_cases_are_reproduced(void **state)
 {
     (void)state;
     const char *path = HEARTH_SHARED_DATA "/skywalking/thread-snapshot-analysis-cases.yml";
@@ -314,7 +314,7 @@ static void test_the_published_cases_are_reproduced(void **state)
 
 /* ---- stored bytes ---- */
 
-static void test_stored_snapshots_are_restored(void **state)
+static void stored_snapshots_are_restored(void **state)
 {
     (void)state;
     struct hearth_snapshot snapshots[] = {
@@ -349,7 +349,7 @@ static void test_stored_snapshots_are_restored(void **state)
     hearth_buf_release(&packed);
 }
 
-static void test_cut_snapshots_are_restored_and_counted(void **state)
+static void cut_snapshots_are_restored_and_counted(void **state)
 {
     (void)state;
     struct hearth_snapshot snapshots[] = {snapshot(7, 0, 10, "A-B"), snapshot(7, 1, 20, "A-B"),
@@ -380,7 +380,7 @@ static void test_cut_snapshots_are_restored_and_counted(void **state)
     }
 }
 
-static void test_impossible_marks_of_cut_snapshots_are_refused(void **state)
+static void impossible_marks_of_cut_snapshots_are_refused(void **state)
 {
     (void)state;
     struct hearth_snapshot snapshots[] = {snapshot(7, 0, 10, "A"), snapshot(7, 1, 20, "A")};
@@ -411,7 +411,7 @@ static void test_impossible_marks_of_cut_snapshots_are_refused(void **state)
 
 /* ---- CPU profiles ---- */
 
-static void test_a_cpu_profile_makes_one_tree_of_periods(void **state)
+static void a_cpu_profile_makes_one_tree_of_periods(void **state)
 {
     (void)state;
     struct hearth_str strings[] = {HEARTH_STR(""),   HEARTH_STR("main"), HEARTH_STR("work"),
@@ -453,26 +453,23 @@ static void test_a_cpu_profile_makes_one_tree_of_periods(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            test_time_between_two_dumps_belongs_to_the_frames_that_both_have, make_arena,
-            free_arena),
-        cmocka_unit_test_setup_teardown(test_durations_are_real_times_not_periods, make_arena,
-                                        free_arena),
-        cmocka_unit_test_setup_teardown(test_equal_numbers_in_two_segments_are_two_snapshots,
+        cmocka_unit_test_setup_teardown(time_between_two_dumps_belongs_to_the_frames_that_both_have,
                                         make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(
-            test_a_clock_set_back_and_snapshots_without_frames_are_tolerated, make_arena,
-            free_arena),
-        cmocka_unit_test_setup_teardown(test_an_empty_range_has_no_tree, make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_many_siblings_are_sorted, make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_the_published_cases_are_reproduced, make_arena,
+        cmocka_unit_test_setup_teardown(durations_are_real_times_not_periods, make_arena,
                                         free_arena),
-        cmocka_unit_test_setup_teardown(test_stored_snapshots_are_restored, make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_cut_snapshots_are_restored_and_counted, make_arena,
+        cmocka_unit_test_setup_teardown(equal_numbers_in_two_segments_are_two_snapshots, make_arena,
                                         free_arena),
-        cmocka_unit_test_setup_teardown(test_impossible_marks_of_cut_snapshots_are_refused,
+        cmocka_unit_test_setup_teardown(a_clock_set_back_and_snapshots_without_frames_are_tolerated,
                                         make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_a_cpu_profile_makes_one_tree_of_periods, make_arena,
+        cmocka_unit_test_setup_teardown(an_empty_range_has_no_tree, make_arena, free_arena),
+        cmocka_unit_test_setup_teardown(many_siblings_are_sorted, make_arena, free_arena),
+        cmocka_unit_test_setup_teardown(the_published_cases_are_reproduced, make_arena, free_arena),
+        cmocka_unit_test_setup_teardown(stored_snapshots_are_restored, make_arena, free_arena),
+        cmocka_unit_test_setup_teardown(cut_snapshots_are_restored_and_counted, make_arena,
+                                        free_arena),
+        cmocka_unit_test_setup_teardown(impossible_marks_of_cut_snapshots_are_refused, make_arena,
+                                        free_arena),
+        cmocka_unit_test_setup_teardown(a_cpu_profile_makes_one_tree_of_periods, make_arena,
                                         free_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,7 +96,7 @@ static void assert_round_trip(const struct hearth_span *spans, size_t n, int64_t
 
 #define MS INT64_C(1000000)
 
-static void test_a_segment_is_restored(void **state)
+static void a_segment_is_restored(void **state)
 {
     (void)state;
     struct hearth_span_ref ref = {.across_threads = true,
@@ -141,7 +141,7 @@ static void test_a_segment_is_restored(void **state)
     assert_round_trip(spans, 0, 0);
 }
 
-static void test_spans_with_random_ids_and_nanoseconds_are_restored(void **state)
+static void spans_with_random_ids_and_nanoseconds_are_restored(void **state)
 {
     (void)state;
     struct hearth_span spans[] = {
@@ -161,7 +161,7 @@ static void test_spans_with_random_ids_and_nanoseconds_are_restored(void **state
     assert_round_trip(spans, 2, INT64_MIN);
 }
 
-static void test_all_forms_of_an_id_have_one_key(void **state)
+static void all_forms_of_an_id_have_one_key(void **state)
 {
     (void)state;
     struct hearth_str lower = HEARTH_STR("0123456789abcdef00112233445566ff");
@@ -215,7 +215,7 @@ static void assert_requests(const struct hearth_request_segment *segments, size_
     assert_string_equal(text, want);
 }
 
-static void test_threads_started_by_threads_belong_to_one_request(void **state)
+static void threads_started_by_threads_belong_to_one_request(void **state)
 {
     (void)state;
     struct hearth_request_segment segments[] = {segment("B", "A", true, false),
@@ -224,7 +224,7 @@ static void test_threads_started_by_threads_belong_to_one_request(void **state)
     assert_requests(segments, 3, "ABC");
 }
 
-static void test_other_processes_and_unknown_parents_begin_requests(void **state)
+static void other_processes_and_unknown_parents_begin_requests(void **state)
 {
     (void)state;
     struct hearth_request_segment segments[] = {
@@ -237,7 +237,7 @@ static void test_other_processes_and_unknown_parents_begin_requests(void **state
     assert_requests(segments, 4, "D");
 }
 
-static void test_other_traces_and_instances_are_separate_requests(void **state)
+static void other_traces_and_instances_are_separate_requests(void **state)
 {
     (void)state;
     struct hearth_request_segment segments[] = {
@@ -249,7 +249,7 @@ static void test_other_traces_and_instances_are_separate_requests(void **state)
     assert_requests(segments, 4, "A B C D");
 }
 
-static void test_a_circle_of_segments_is_one_request(void **state)
+static void a_circle_of_segments_is_one_request(void **state)
 {
     (void)state;
     struct hearth_request_segment segments[] = {
@@ -261,18 +261,17 @@ static void test_a_circle_of_segments_is_one_request(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_segment_is_restored, make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_spans_with_random_ids_and_nanoseconds_are_restored,
+        cmocka_unit_test_setup_teardown(a_segment_is_restored, make_arena, free_arena),
+        cmocka_unit_test_setup_teardown(spans_with_random_ids_and_nanoseconds_are_restored,
                                         make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_all_forms_of_an_id_have_one_key, make_arena,
-                                        free_arena),
-        cmocka_unit_test_setup_teardown(test_threads_started_by_threads_belong_to_one_request,
+        cmocka_unit_test_setup_teardown(all_forms_of_an_id_have_one_key, make_arena, free_arena),
+        cmocka_unit_test_setup_teardown(threads_started_by_threads_belong_to_one_request,
                                         make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_other_processes_and_unknown_parents_begin_requests,
+        cmocka_unit_test_setup_teardown(other_processes_and_unknown_parents_begin_requests,
                                         make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_other_traces_and_instances_are_separate_requests,
+        cmocka_unit_test_setup_teardown(other_traces_and_instances_are_separate_requests,
                                         make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_a_circle_of_segments_is_one_request, make_arena,
+        cmocka_unit_test_setup_teardown(a_circle_of_segments_is_one_request, make_arena,
                                         free_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
