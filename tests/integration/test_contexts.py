@@ -200,7 +200,7 @@ class Contexts(unittest.TestCase):
         self.refused(USAGE, "the header authorization is given already", "whoami", "--url", self.url, "--token-file", self.token,
                      "-H", "Authorization: Bearer x")
 
-    def test_calls_go_through_a_proxy(self):
+    def test_calls_pass_through_a_proxy(self):
         proxy = ConnectProxy(self.access.server.port)
         url = "http://hearth.example:4040"
         for variable in ("http_proxy", "grpc_proxy"):
@@ -218,7 +218,7 @@ class Contexts(unittest.TestCase):
         self.refused(USAGE, "the proxy is not http://HOST:PORT", "whoami", "--url", url, http_proxy="socks5://127.0.0.1:1")
         proxy.stop()
 
-    def test_tls_goes_through_a_proxy_that_wants_a_password(self):
+    def test_tls_passes_through_a_proxy_that_requires_a_password(self):
         authority = Authority(temporary_directory(), "ca")
         cert, key = authority.sign("server", "/CN=server", names="DNS:hearth.example")
         os.chmod(authority.directory, 0o755)

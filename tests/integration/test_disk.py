@@ -191,7 +191,7 @@ class Sample(unittest.TestCase):
 
 
 class Rights(unittest.TestCase):
-    def test_readers_see_what_their_grants_show(self):
+    def test_readers_see_only_the_services_of_their_grants(self):
         hearth = AccessServer()
         self.addCleanup(hearth.stop)
         root, viewer, narrowed, ingest, stranger = (

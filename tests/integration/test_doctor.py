@@ -60,7 +60,7 @@ class Embedded(unittest.TestCase):
         ):
             self.assertEqual(self.setting(name), value, name)
 
-    def test_a_file_of_ones_own_wins_and_is_kept(self):
+    def test_a_file_of_the_user_wins_and_is_kept(self):
         path = os.path.join(self.server.directory, "data/postgres/local.conf")
         with open(path, "w") as out:
             out.write("max_connections = 77\nrandom_page_cost = 3\n")
@@ -79,7 +79,7 @@ class Embedded(unittest.TestCase):
         self.server.start()
         self.assertEqual(self.setting("max_connections"), "100")
 
-    def test_the_doctor_finds_it_sound(self):
+    def test_the_doctor_finds_no_fault_in_a_new_cluster(self):
         checks, code = self.doctor()
         self.assertEqual({n: c for n, c in checks.items() if c["verdict"] == "VERDICT_WRONG"}, {})
         self.assertEqual(code, 0)

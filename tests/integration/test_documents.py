@@ -109,7 +109,7 @@ class Documents(unittest.TestCase):
             self.assertEqual((status, headers["content-type"]), (200, types[posixpath.splitext(file)[1]]), file)
             self.assertGreater(len(body), 100, file)
 
-    def test_a_page_is_the_same_bytes_packed_and_not(self):
+    def test_a_page_has_equal_bytes_compressed_and_uncompressed(self):
         plain = self.server.http("GET", "/docs/how-to/push.html")
         packed = self.server.http("GET", "/docs/how-to/push.html", None, {"Accept-Encoding": "gzip, br"})
         self.assertNotIn("content-encoding", plain[1])

@@ -105,7 +105,7 @@ class EmptyTasks(unittest.TestCase):
             self.assertIn("a matching agent last asked at about ", reason)
             self.expect(task_id, "NOTIFIED", "told at ")
 
-    def test_02_agents_ask_but_have_no_process_of_the_service(self):
+    def test_02_agents_poll_but_have_no_process_of_the_service(self):
         for at in self.each_way():
             task_id = create(at)
             rover = self.rover(Process("another", "i", "p"))
@@ -316,7 +316,7 @@ class EmptyTasks(unittest.TestCase):
             tasks.age(at, OVER)
             self.expect(late, "FINISHED", "; they cover 20 s of the 2 min")
 
-    def test_14_a_run_that_was_profiled_as_long_as_it_should_says_nothing_of_it(self):
+    def test_14_a_run_that_was_profiled_completely_has_no_note(self):
         for at in self.each_way():
             rover = self.rover(Process("shop", "i", "p"))
             task_id = create(at)

@@ -89,7 +89,7 @@ class Everyday(unittest.TestCase):
         self.assertEqual(len(rows), 2)
         self.assertEqual({row["profileTypes"][0] for row in rows}, {"hearth_probe:samples:count::"})
 
-    def test_probe_tells_a_server_that_does_not_answer(self):
+    def test_probe_reports_a_server_that_does_not_answer(self):
         self.assertIn("push: cannot reach", self.ran("probe", "--url", "http://127.0.0.1:1", code=SERVER).err)
 
     def test_open_prints_the_link_of_the_same_query(self):

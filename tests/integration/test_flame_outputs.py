@@ -72,7 +72,7 @@ class FlameOutputs(unittest.TestCase):
             self.assertEqual(sum(data["self"][0]), TOTAL)
         self.assertGreater(data["leftOut"], 100)
 
-    def test_an_output_goes_to_a_file_or_to_standard_output(self):
+    def test_an_output_is_written_to_a_file_or_to_standard_output(self):
         path = self.root + "/out.html"
         done = self.hearth("flame", SELECTOR, "-o", "html=" + path)
         self.assertEqual(done.out, "")
@@ -88,7 +88,7 @@ class FlameOutputs(unittest.TestCase):
         for command in self.sources():
             self.assertEqual(self.hearth(*command, "-o", "flame").out, tree)
 
-    def test_pprof_and_collapsed_of_every_source_are_the_same(self):
+    def test_pprof_and_collapsed_of_every_source_are_equal(self):
         expected = sorted(line for line in self.hearth("query", "profile", SELECTOR, "-o", "collapsed").out.splitlines())
         for command in self.sources():
             path = self.root + "/out.pb.gz"

@@ -412,7 +412,7 @@ class Flame(unittest.TestCase):
         self.assertIn("http.serve", tree)
         self.assertNotIn("fib", tree)
 
-    def test_it_is_interactive_only_where_it_can_be(self):
+    def test_interactive_screens_require_a_terminal(self):
         env = {"HEARTH_URL": self.url}
         self.assertIn("needs a terminal", hearth("flame", "-i", env=env).err)
         self.assertEqual(hearth("flame", "-i", env=env).code, USAGE)

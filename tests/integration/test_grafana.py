@@ -65,10 +65,10 @@ class Clients(unittest.TestCase):
 
     # ---- Grafana's data source ----
 
-    def test_the_health_check_asks_for_types_of_1970(self):
+    def test_the_health_check_requests_types_of_1970(self):
         self.assertEqual(self.backend("ProfileTypes", start=1000, end=4000), {})
 
-    def test_the_query_editor_asks_for_types_names_and_values(self):
+    def test_the_query_editor_requests_types_names_and_values(self):
         types = self.backend("ProfileTypes", start=self.start, end=self.end)["profileTypes"]
         self.assertEqual([t["ID"] for t in types], [CPU, SAMPLES])
         names = self.backend("LabelNames", matchers=['{service_name="shop"}'], start=self.start, end=self.end)["names"]
@@ -76,7 +76,7 @@ class Clients(unittest.TestCase):
         values = self.backend("LabelValues", name="pod", matchers=["{}"], start=self.start, end=self.end)
         self.assertEqual(values, {"names": ["a"]})
 
-    def test_a_panel_asks_for_a_series_and_a_flame_graph(self):
+    def test_a_panel_requests_a_series_and_a_flame_graph(self):
         both = {"profileTypeID": CPU, "labelSelector": '{service_name="shop"}', "start": self.start, "end": self.end}
         series = self.backend("SelectSeries", **both, groupBy=["pod"], step=15.0, limit=10, exemplarType="EXEMPLAR_TYPE_INDIVIDUAL")["series"]
         self.assertEqual([s["labels"] for s in series], [[{"name": "pod", "value": "a"}]])
@@ -93,7 +93,7 @@ class Clients(unittest.TestCase):
         site = self.backend("SelectMergeStacktraces", **both, maxNodes=16384, stackTraceSelector=contract.SHOP_CALL_SITE)
         self.assertEqual(site["flamegraph"]["total"], 50)
 
-    def test_traces_to_profiles_asks_for_spans_either_way(self):
+    def test_traces_to_profiles_requests_spans_over_either_method(self):
         both = {"profileTypeID": CPU, "labelSelector": '{service_name="spans"}', "start": self.start, "end": self.end, "maxNodes": 16384}
         older = self.backend("SelectMergeSpanProfile", **both, spanSelector=[contract.SPAN_A])
         newer = self.backend("SelectMergeStacktraces", **both, spanSelector=[contract.SPAN_A])
@@ -102,7 +102,7 @@ class Clients(unittest.TestCase):
         trace = self.backend("SelectMergeStacktraces", **both, traceIdSelector=[contract.TRACE_A])
         self.assertEqual(trace["flamegraph"]["total"], 9)
 
-    def test_a_heatmap_panel_asks_for_a_grid_with_exemplars(self):
+    def test_a_heatmap_panel_requests_a_grid_with_exemplars(self):
         step = max(15.0, (self.end - self.start) / 1000 / 64)
         series = self.backend(
             "SelectHeatmap", profileTypeID=CPU, labelSelector='{service_name="heat"}', start=self.start, end=self.end, step=step,
@@ -117,7 +117,7 @@ class Clients(unittest.TestCase):
 
     # ---- Profiles Drilldown ----
 
-    def test_the_landing_page_asks_for_services_and_their_types(self):
+    def test_the_landing_page_requests_services_and_their_types(self):
         for start, end in ((self.start, self.end), (str(self.start), str(self.end))):
             answer = self.page(QUERIER + "Series", {
                 "start": start, "end": end, "labelNames": ["service_name", "__profile_type__"], "matchers": ["{}"]})
@@ -125,7 +125,7 @@ class Clients(unittest.TestCase):
             self.assertEqual(len(pairs), 10)
             self.assertIn({"__profile_type__": CPU, "service_name": "shop"}, pairs)
 
-    def test_the_labels_view_asks_for_names_and_values(self):
+    def test_the_labels_view_requests_names_and_values(self):
         both = {"matchers": ['%s{service_name="heat"}' % CPU.split(":")[0]], "start": self.start, "end": self.end}
         self.assertIn("zone", self.page(QUERIER + "LabelNames", both)["names"])
         self.assertEqual(self.page(QUERIER + "LabelValues", {**both, "name": "zone"})["names"], ["east", "west"])

@@ -214,7 +214,7 @@ class ListedProfiles(unittest.TestCase):
 
     # ---- the test ----
 
-    def test_the_list_is_the_same_in_every_state_until_its_profiles_are_deleted(self):
+    def test_the_list_is_equal_in_every_state_until_its_profiles_are_deleted(self):
         model = self.model
         servers = [Server("--builder=false", database_url=self.url), Server("--builder=false", database_url=self.url)]
         model.push(servers, 200)

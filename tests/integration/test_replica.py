@@ -118,7 +118,7 @@ class Replica(unittest.TestCase):
             sql(self.standby.url(), "SELECT pg_wal_replay_resume()")
         self.wait_until_asked_again()
 
-    def test_a_replica_that_died_is_not_missed(self):
+    def test_a_replica_that_died_fails_no_query(self):
         self.standby.stop()
         try:
             before = self.reads()

@@ -76,7 +76,7 @@ class ServiceManager(unittest.TestCase):
         self.addCleanup(manager.close)
         return manager
 
-    def test_the_service_manager_is_told_of_readiness_of_the_missing_database_and_of_the_stop(self):
+    def test_the_service_manager_is_notified_of_readiness_database_loss_and_stop(self):
         manager = self.manager()
         manager.states(60, until="READY=1")
         status = manager.states(60, until="STATUS=")[-1]

@@ -62,7 +62,7 @@ class Settings(WithServer):
         self.server.connect(SETTINGS + "Delete", {"name": "pluginSettings"}, {"X-Scope-OrgID": "a"})
         self.assertEqual(self.get(), [])
 
-    def test_deleting_what_was_never_set_succeeds_and_changes_nothing(self):
+    def test_deleting_a_missing_setting_succeeds_and_changes_nothing(self):
         of_h = {"X-Scope-OrgID": "h"}
         self.set("theme", "dark", "h", modifiedAt=2000)
         self.assertEqual(self.server.connect(SETTINGS + "Delete", {"name": "never-set"}, of_h), {})

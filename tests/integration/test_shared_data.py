@@ -208,7 +208,7 @@ class SharedData(unittest.TestCase):
                 self.assertTrue(answer == file, "go says something else of the answer than of the file")
 
     @needs_go
-    def test_go_tool_pprof_and_this_test_read_a_file_alike(self):
+    def test_go_tool_pprof_and_this_test_read_equal_values(self):
         for name in ("pprof/go-cpu-fib-3s.pb.gz", "pprof/go-cpu-gdu-v2.pb.gz", "pprof/php-wordpress-3-sample-types-uncompressed.pprof"):
             for k, (kind, unit) in enumerate(self.decoded[name].sample_types):
                 theirs = go_top(normalised(self.bytes[name]), kind, UNITS.get(unit, unit), "-functions")

@@ -142,7 +142,7 @@ class Spool(unittest.TestCase):
         self.assertGreater(spooled, 0)
         self.assertEqual(rows, 20)
 
-    def test_pushes_that_wait_to_be_stored_when_the_database_goes_away_are_spooled_in_each_format(self):
+    def test_pushes_waiting_when_the_database_disconnects_are_spooled_in_each_format(self):
         self.server.terminate()
         # No push waits for its deadline. A batch under way is a script, which has not been told to commit: that of
         # prepared statements would be in doubt.

@@ -28,7 +28,7 @@ class Edges(unittest.TestCase):
         cls.server.stop()
         cls.cluster.stop()
 
-    def test_a_policy_starts_profiling_while_a_task_that_somebody_created_runs(self):
+    def test_a_policy_starts_profiling_while_a_created_task_runs(self):
         rover = agents.Rover(self.server)
         rover.report(agents.Process("busy", "pod-1", "app"))
         created = tasks.create(self.server, service="busy")

@@ -73,7 +73,7 @@ class Tenants(unittest.TestCase):
                     out.append(("SelectMergeStacktraces", merge + [(6, number)]))
         return [(QUERIER + method, fields) for method, fields in out]
 
-    def test_no_answer_holds_a_word_of_the_other_tenant(self):
+    def test_no_answer_contains_a_name_of_the_other_tenant(self):
         for word, foreign in ((RED, BLUE), (BLUE, RED)):
             seen = b""
             for method, fields in self.requests(foreign):
@@ -113,7 +113,7 @@ class Tenants(unittest.TestCase):
             for method, fields in broken:
                 self.assertNotIn(foreign.encode(), self.bytes_of(word, method, fields))
 
-    def test_metrics_and_plain_pages_name_no_tenant_and_none_of_its_words(self):
+    def test_metrics_and_plain_pages_contain_no_name_of_a_tenant(self):
         for path in ("/metrics", "/ready", "/healthz", "/", "/api/v1/status/buildinfo", "/nothing"):
             for headers in ({}, {"X-Scope-OrgID": RED}):
                 status, found, body = self.server.http("GET", path, headers=headers)

@@ -182,7 +182,7 @@ class Viewer(unittest.TestCase):
         self.painted()
         self.assertEqual(self.colours()[0], light)
 
-    def test_it_fits_a_telephone_and_a_wall(self):
+    def test_page_layouts_fit_a_telephone_and_a_wall(self):
         for width, height in ((360, 640), (3840, 2160)):
             self.look(width, height)
             self.open("flame", '{service_name="shop"}')
