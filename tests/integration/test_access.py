@@ -89,7 +89,7 @@ class Tokens(unittest.TestCase):
         for path in ("/ready", "/healthz"):
             self.assertEqual(self.server.http("GET", path)[0], 200, path)
 
-    def test_a_token_is_taken_in_each_protocols_own_way(self):
+    def test_a_token_is_accepted_in_the_header_of_each_protocol(self):
         basic = base64.b64encode(b"anybody:" + self.reader.encode()).decode()
         for headers in (
             bearer(self.reader),
@@ -129,7 +129,7 @@ class Tokens(unittest.TestCase):
         everywhere = self.hearth.token(("*", "viewer"))["token"]
         self.assertEqual(self.types({**bearer(everywhere), "X-Scope-OrgID": "green"}), 200)
 
-    def test_refusals_do_not_tell_whether_a_tenant_exists(self):
+    def test_refusals_do_not_reveal_whether_a_tenant_exists(self):
         answers = [
             self.hearth.post(
                 "/querier.v1.QuerierService/ProfileTypes", {}, {**bearer(self.reader), "X-Scope-OrgID": tenant}
@@ -158,7 +158,7 @@ class Tokens(unittest.TestCase):
         eventually(lambda: self.types(bearer(old["token"])) == 401, what="the end of the old token")
         self.assertEqual(self.types(bearer(new["token"])), 200)
 
-    def test_a_list_shows_no_secret(self):
+    def test_a_list_of_tokens_shows_no_secret(self):
         status, _, body = self.server.http("POST", "/" + ACCESS + "ListTokens", b"{}", {**JSON, **bearer(self.hearth.root)})
         self.assertEqual(status, 200)
         self.assertNotIn(self.reader.encode(), body)
@@ -210,7 +210,7 @@ class Tokens(unittest.TestCase):
             self.assertEqual(status, 400, grant)
             self.assertIn(word, answer["message"])
 
-    def test_who_am_i(self):
+    def test_who_am_i_returns_the_subject_and_its_grants(self):
         answer = self.hearth.must("WhoAmI", {}, self.reader)
         self.assertTrue(answer["subject"].startswith("token:"))
         self.assertEqual(answer["grants"][0]["role"], "viewer")
@@ -381,7 +381,7 @@ class Listeners(unittest.TestCase):
         self.assertEqual([re.search(r"listen=(\S+)", line).group(1).strip('"') for line in warned], ["LOCALHOST:0?auth=token"])
         self.assertEqual([line for line in self.server.log().splitlines() if "can be read on their way" in line], [])
 
-    def test_each_listener_has_its_own_way(self):
+    def test_each_listener_has_its_own_way_to_authenticate(self):
         self.assertEqual(self.types(), 401)
         self.assertEqual(self.types(cert=self.client), 403)  # known, but without any role
         made = self.ask("CreateToken", {"name": "t", "grants": [{"tenant": "red", "role": "viewer"}]})
@@ -414,7 +414,7 @@ class Listeners(unittest.TestCase):
         self.assertTrue(cookie.startswith("__Host-hearth_session="))
         self.assertIn("; Secure", cookie)
 
-    def test_ways_that_cannot_work_are_refused_at_the_start(self):
+    def test_authentication_options_that_cannot_work_are_refused_at_the_start(self):
         for options, word in (
             (("--auth", "mtls"), "https"),
             (("--auth", "proxy"), "proxy-user-header"),

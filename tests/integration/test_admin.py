@@ -118,7 +118,7 @@ class Explain(Base):
         order = [SOURCES.index(t["source"]) for t in answer["totals"]]
         self.assertEqual(order, sorted(order))
 
-    def test_legs_lie_within_the_question(self):
+    def test_legs_lie_within_the_queried_range(self):
         answer = self.explain()
         self.assertEqual(int(answer["fromNs"]), self.question["start"] * 1_000_000)
         for leg in answer["legs"]:
@@ -180,12 +180,12 @@ class Explain(Base):
         self.refused("invalid_argument", "are for QUESTION_KIND_MERGE", EXPLAIN, **self.question, kind="QUESTION_KIND_PROFILE_TOTALS", spanIds=["aa"])
         self.refused("invalid_argument", "profile_ids", EXPLAIN, **self.question, profileIds=["x"])
 
-    def test_nothing_selected_has_no_legs(self):
+    def test_a_selector_without_matches_has_no_legs(self):
         answer = self.explain(labelSelector='{service_name="nobody"}')
         self.assertNotIn("legs", answer)
         self.assertNotIn("series", answer)
 
-    def test_bad_questions_are_refused_as_the_questions_would_be(self):
+    def test_bad_queries_are_refused_with_the_error_of_the_query(self):
         for text, changes in (
             ("missing time range", {"start": 0}),
             ("after end time", {"start": self.now + 10, "end": self.now}),
@@ -226,12 +226,12 @@ class Explain(Base):
         out, _ = self.run_ok("top", '{service_name="shop"}', "--profile-id", one, "--since", "1h", "--explain", "--type", CPU)
         self.assertRegex(out, r"(?m)^all +1 ")
 
-    def test_json_for_scripts(self):
+    def test_explain_prints_json_for_scripts(self):
         for arguments in (["--explain=json"], ["--explain", "-o", "json"]):
             out, _ = self.run_ok("query", "top", '{service_name="shop"}', *arguments, "--type", CPU)
             self.assertEqual(int(json.loads(out)["rows"]), 15)
 
-    def test_commands_without_a_plan_say_so(self):
+    def test_commands_without_a_plan_refuse_explain(self):
         for command in (["ready"], ["rules", "list"], ["version"], ["admin", "status"]):
             code, out, err = self.hearth(*command, "--explain")
             self.assertEqual((code, out), (USAGE, ""))
@@ -260,7 +260,7 @@ class Status(Base):
         found = self.server.call(ADMIN + "Status", [])
         self.assertEqual(len(found[9]), len(status["tables"]))
 
-    def test_status_as_text(self):
+    def test_status_is_printed_as_text(self):
         eventually(lambda: self.admin("Status").get("hasBuilder"), 30, what="a builder")
         out, err = self.run_ok("admin", "status")
         self.assertEqual(err, "")
@@ -378,7 +378,7 @@ class Admin(Base):
         self.assertRegex(out, r'(?m)^ *\d+  20.* +1 +\d+  20.*  ada: ticket 4711 \(127\.0\.0\.1:\d+\)  \{service_name="gone"\}$')
         self.assertIn("erasures", json.loads(self.run_ok("admin", "erasures", "-o", "json")[0]))
 
-    def test_the_client_does_not_delete_unasked(self):
+    def test_the_client_deletes_nothing_without_confirmation(self):
         self.push("kept", self.now, pod="a")
         selector = '{service_name="kept"}'
         for text, arguments in (
@@ -405,7 +405,7 @@ class Admin(Base):
         os.close(main)
         return process.returncode, out.decode(), err.decode()
 
-    def test_on_a_terminal_the_number_of_series_is_asked_for(self):
+    def test_on_a_terminal_the_number_of_series_must_be_typed(self):
         for pod in "ab":
             self.push("asked", self.now, pod=pod)
         erase = ["admin", "erase", '{service_name="asked"}', "--all"]
@@ -528,7 +528,7 @@ class Notes(Base):
         finally:
             connection.close()
 
-    def test_every_way_of_asking_shows_the_note(self):
+    def test_every_transport_and_command_shows_the_note(self):
         self.push("shop", now_ms())
         for method in ("SelectMergeStacktraces", "SelectMergeProfile", "SelectSeries"):
             more = {"step": 60} if method == "SelectSeries" else {}
@@ -547,7 +547,7 @@ class Notes(Base):
         out, _ = self.run_ok("flame", "--since", "5h", "--type", CPU, "--explain")
         self.assertRegex(out, r"(?m)^note: \S")
 
-    def test_without_a_cut_there_is_no_note(self):
+    def test_without_omitted_services_there_is_no_note(self):
         self.push("shop", now_ms())
         status, notes = self.headers(questions.QUERIER + "SelectMergeStacktraces", {**self.ask(), "start": now_ms() - HOUR})
         self.assertEqual((status, notes), (200, []))
@@ -557,7 +557,7 @@ class Notes(Base):
 class Tenants(Base):
     options = ("--multitenancy",)
 
-    def test_tenants_delete_and_keep_their_own(self):
+    def test_tenants_delete_and_retain_only_their_own_profiles(self):
         now = now_ms()
         one, two = [("x-scope-orgid", "one")], [("x-scope-orgid", "two")]
         self.push("shop", now, metadata=one)

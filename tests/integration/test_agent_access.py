@@ -89,7 +89,7 @@ class Names(unittest.TestCase):
     def tearDownClass(cls):
         cls.server.stop()
 
-    def test_both_names_are_served(self):
+    def test_full_and_bare_names_of_methods_are_served(self):
         for service, method, kind, _ in offered():
             package, name = service.rsplit(".", 1)
             with self.subTest(service=service, method=method):
@@ -108,14 +108,14 @@ class Names(unittest.TestCase):
         counts = [l for l in self.server.http("GET", "/metrics")[2].decode().splitlines() if "JVMMetricReportService" in l]
         self.assertEqual({re.search(r'method="([^"]+)"', l).group(1) for l in counts}, {"skywalking.v3.JVMMetricReportService/collect"})
 
-    def test_bytes_of_an_agent_by_hand(self):
+    def test_requests_with_the_bytes_of_old_agents_are_read(self):
         """fetchConfigurations: service = 1, uuid = 2, as an agent of 8.x writes it."""
         code = ask(self.server.channel, "/ConfigurationDiscoveryService/fetchConfigurations", UNARY, b"\x0a\x04shop\x12\x00")
         self.assertEqual(code[0], grpc.StatusCode.OK)
         code = ask(self.server.channel, "/EventService/collect", STREAM, b"\x0a\x01u\x12\x06\x0a\x04shop\x1a\x05Start\x38\x01")
         self.assertEqual(code[0], grpc.StatusCode.OK)
 
-    def test_nothing_else_is_found_without_its_package(self):
+    def test_other_methods_are_not_found_without_their_package(self):
         for path in ("/PusherService/Push", "/EventService/nope", "/EventService/", "//collect", "/Health/Check"):
             self.assertEqual(ask(self.server.channel, path, UNARY)[0], UNIMPLEMENTED, path)
 
@@ -131,7 +131,7 @@ class Token(unittest.TestCase):
     def tearDownClass(cls):
         cls.server.stop()
 
-    def test_it_is_asked_of_every_method_of_agents(self):
+    def test_every_method_of_agents_requires_the_token(self):
         for service, method, kind, _ in offered():
             path = "/%s/%s" % (service, method)
             for value in (None, "", "a long-kept secre", "a long-kept secret!", "Bearer a long-kept secret"):
@@ -145,7 +145,7 @@ class Token(unittest.TestCase):
                 code, text = ask(self.server.channel, path, kind, metadata=[("authentication", self.TOKEN)])
                 self.assertNotIn(code, (UNAUTHENTICATED, UNIMPLEMENTED), text)
 
-    def test_it_is_asked_over_http_too(self):
+    def test_methods_of_agents_require_the_token_over_http(self):
         path = "/skywalking.v3.JVMMetricReportService/collect"
         for headers, status in (({}, 401), ({"Authentication": "x"}, 401), ({"Authentication": self.TOKEN}, 200)):
             self.assertEqual(self.server.http("POST", path, b"{}", {**JSON, **headers})[0], status)
@@ -153,7 +153,7 @@ class Token(unittest.TestCase):
     def test_methods_of_clients_need_no_agent_token(self):
         self.assertEqual(ask(self.server.channel, "/version.v1.Version/Version", UNARY)[0], grpc.StatusCode.OK)
 
-    def test_it_is_shown_nowhere(self):
+    def test_the_token_is_shown_nowhere(self):
         status, _, body = self.server.http("GET", "/api/v1/status/config")
         self.assertEqual(status, 200)
         self.assertIn('agent-token: "***"', body.decode())
@@ -161,7 +161,7 @@ class Token(unittest.TestCase):
 
 
 class Tenant(unittest.TestCase):
-    def test_agents_that_name_none_have_that_of_the_option(self):
+    def test_agents_without_a_tenant_get_the_tenant_of_the_option(self):
         one = no_database("--multitenancy", "--agent-tenant", "agents", "--log-level", "debug")
         path = "/skywalking.v3.JVMMetricReportService/collect"
         for metadata in ([], [("x-scope-orgid", "shop")]):
@@ -171,13 +171,13 @@ class Tenant(unittest.TestCase):
         self.assertEqual(tenants, ["agents", "shop"])
         one.stop()
 
-    def test_without_one_they_have_to_name_theirs(self):
+    def test_without_the_option_agents_must_name_their_tenant(self):
         one = no_database("--multitenancy", "--agent-tenant", "")
         code, text = ask(one.channel, "/skywalking.v3.EventService/collect", STREAM)
         self.assertEqual((code, text), (UNAUTHENTICATED, "no org id"))
         one.stop()
 
-    def test_a_tenant_that_cannot_be_is_refused_at_the_start(self):
+    def test_an_invalid_agent_tenant_is_refused_at_the_start(self):
         for options, part in ((["--agent-tenant", "agents"], "multitenancy"), (["--multitenancy", "--agent-tenant", "a b"], "agent-tenant")):
             done = subprocess.run(
                 [HEARTHD, "--listen", "127.0.0.1:0", "--database-url", NO_DATABASE, *options],
@@ -201,7 +201,7 @@ class Families(unittest.TestCase):
                         self.assertNotEqual(code, UNIMPLEMENTED, text)
             one.stop()
 
-    def test_the_old_names_are_off_too(self):
+    def test_each_option_switches_off_old_names_too(self):
         one = no_database("--agent-management=false")
         for path, kind in (("/EventService/collect", STREAM), ("/JVMMetricReportService/collect", UNARY)):
             self.assertEqual(ask(one.channel, path, kind)[0], UNIMPLEMENTED)

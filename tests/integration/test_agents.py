@@ -44,7 +44,7 @@ class Agents(unittest.TestCase):
 
     # ---- processes ----
 
-    def test_a_report_is_answered_in_the_agents_own_words(self):
+    def test_a_report_is_answered_with_the_names_that_the_agent_sent(self):
         rover = Rover(self.server, "echo")
         processes = [
             Process("shop", "pod-1", "java", ["web", "eu", "web"], pid=7),
@@ -120,7 +120,7 @@ class Agents(unittest.TestCase):
             ],
         )
 
-    def test_keep_alive_merges(self):
+    def test_keep_alive_keeps_fields_that_it_lacks(self):
         rover = Rover(self.server, "merged")
         process = Process("shop", "pod-1", "java", ["web"])
         rover.report(process)
@@ -138,7 +138,7 @@ class Agents(unittest.TestCase):
         self.assertEqual((found[0]["labels"], found[0]["canBeProfiled"]), (["db"], True))
         self.assertNotIn("detectType", found[1])  # a ping does not say what it is
 
-    def test_a_program_with_an_agent_lives_as_long_as_it_says_so(self):
+    def test_an_instance_is_alive_while_it_sends_keep_alives(self):
         instance = Instance(self.server, "shop", "pod-1", "alive")
         self.assertEqual(instance.keep_alive(), [])
         self.assertEqual(instance.report({"a": "1", "b": "1"}), [])
@@ -218,7 +218,7 @@ class Agents(unittest.TestCase):
             self.refused("invalid_argument", "serviceInstance is missing", Instance.MANAGEMENT + method, [(1, "s"), (2, " ")])
         self.assertEqual(self.ask("ListServices", {}, "refused"), {})
 
-    def test_questions_that_name_nothing_are_refused(self):
+    def test_queries_that_name_nothing_are_refused(self):
         for method, request, code, part in (
             ("ListProcesses", {}, "invalid_argument", "the service is missing"),
             ("ListInstances", {}, "invalid_argument", "the service is missing"),
@@ -231,7 +231,7 @@ class Agents(unittest.TestCase):
             self.assertIn(part, caught.exception.message)
         self.assertEqual(self.processes("anybody", service="nobody"), [])
 
-    def test_no_processes_are_reported_without_complaint(self):
+    def test_empty_reports_are_accepted(self):
         rover = Rover(self.server, "none")
         self.assertEqual(rover.report(), [])
         self.assertEqual(rover.keep_alive(), [])
@@ -264,7 +264,7 @@ class Lives(unittest.TestCase):
         self.addCleanup(server.kill)
         return server
 
-    def test_two_servers_take_reports_of_the_same_processes_at_once(self):
+    def test_two_servers_accept_concurrent_reports_of_the_same_processes(self):
         servers = [self.start(), self.start()]
         names = ["p%d" % i for i in range(500)]
         rovers = [Rover(server) for server in servers]
@@ -283,7 +283,7 @@ class Lives(unittest.TestCase):
         deadlocks = "SELECT sum(deadlocks) FROM pg_stat_database"
         self.assertEqual(servers[0].sql(deadlocks), [["0"]])
 
-    def test_a_restart_keeps_all(self):
+    def test_a_restart_keeps_all_processes(self):
         server = self.start("--multitenancy", "--agent-tenant", "kept")
         Rover(server).report(Process("shop", "pod-1", "java", ["web"]))
         Instance(server, "shop", "pod-2").report()
@@ -313,7 +313,7 @@ class Lives(unittest.TestCase):
         left = "SELECT s.name FROM hearth_data.service s JOIN hearth_data.tenant t USING (tenant_id) WHERE t.name = 'old'"
         eventually(lambda: server.sql(left) == [["shop"]], what="a service without anything is removed")
 
-    def test_a_tenant_has_a_limit(self):
+    def test_the_number_of_processes_of_a_tenant_is_limited(self):
         server = self.start("--multitenancy", "--agent-tenant", "few", "--max-agent-processes", "2", "--max-agent-instances", "2")
         rover = Rover(server)
         known = [Process("shop", "pod-1", "a"), Process("shop", "pod-1", "b")]

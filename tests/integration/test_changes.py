@@ -71,7 +71,7 @@ class Changes(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stderr)
         return done
 
-    def test_the_planted_change_is_found_and_nothing_else(self):
+    def test_only_the_planted_change_is_found(self):
         answer = self.ask()
         rows = answer["changes"]
         self.assertEqual([(row["service"], row["function"]["name"], row.get("ofTotal", False)) for row in rows],
@@ -175,7 +175,7 @@ class Changes(unittest.TestCase):
         self.run_hearth("nobody", code=NO_DATA)
         self.assertIn("--against", self.run_hearth("--against", "tomorrow", code=USAGE).stderr)
 
-    def test_the_plan_is_of_totals_and_of_both_sides_twice_and_reads_nothing(self):
+    def test_the_plan_has_totals_and_both_sides_twice_and_reads_no_profile(self):
         plan = json.loads(self.run_hearth("--against", "1d", "--explain=json").stdout)
         end = START + SLICES * MINUTE - 1
         same = len(SERVICES) + 1  # with `pages`

@@ -79,12 +79,12 @@ class CliAccess(unittest.TestCase):
 
 
 class Credentials(CliAccess):
-    def test_a_server_that_wants_a_token_is_explained(self):
+    def test_the_error_of_a_missing_token_explains_how_to_give_one(self):
         self.refused(
             AUTH, "hearth: this server wants a token: set HEARTH_TOKEN_FILE or --token-file", "query", "types", token_file=None
         )
 
-    def test_a_token_comes_from_an_option_a_file_or_a_variable(self):
+    def test_a_token_is_read_from_an_option_a_file_or_a_variable(self):
         token = pathlib.Path(self.root).read_text().strip()
         for arguments, variables in (
             (["--token-file", self.root], {}),
@@ -137,7 +137,7 @@ class Credentials(CliAccess):
         self.refused(USAGE, "X-Scope-OrgID; that is, set HEARTH_TENANT or --tenant", "query", "types")
         self.ran("query", "types", "--tenant", "red", code=NO_DATA)
 
-    def test_a_server_that_does_not_ask_takes_any_token(self):
+    def test_a_server_without_authentication_accepts_any_token(self):
         server = Server()
         self.addCleanup(server.stop)
         done = self.cli("whoami", "--url", "http://127.0.0.1:%d" % server.port, token_file=self.root)
@@ -269,7 +269,7 @@ class People(CliAccess):
     def login(self, user, password=PASSWORD):
         return self.hearth.post("/api/v1/login", {"user": user, "password": password}, {})[0]
 
-    def test_the_life_of_a_user(self):
+    def test_a_user_is_created_changed_and_deleted(self):
         users = ["admin", "users"]
         done = self.ran(*users, "create", "alice", *self.password())
         self.assertIn("user alice is created; `hearth admin grants add alice --role viewer`", done.out)
@@ -302,7 +302,7 @@ class People(CliAccess):
         self.ran("admin", "users", "create", "twice", *self.password())
         self.refused(FAILED, 'there is a user "twice" already', "admin", "users", "create", "twice", *self.password())
 
-    def test_a_password_comes_from_standard_input(self):
+    def test_a_password_is_read_from_standard_input(self):
         done = hearth(
             "admin", "users", "create", "piped", "--password-file", "-", stdin=PASSWORD.encode(),
             env={"HEARTH_URL": self.url, "HEARTH_TOKEN_FILE": self.root},

@@ -40,7 +40,7 @@ class CliTasks(unittest.TestCase):
         )
         self.assertIn("no service of this name is known", self.run_hearth("prepare", "nobody", code=NO_DATA))
 
-    def test_a_task_from_creation_to_its_log(self):
+    def test_a_task_is_created_watched_and_logged(self):
         rover = self.rover("whole", "p")
         line = self.run_hearth("create", "oncpu", "--service", "whole", "--duration", "90s", "--process-labels", "x")
         task_id = line.split()[0]
@@ -83,7 +83,7 @@ class CliTasks(unittest.TestCase):
         self.assertEqual([line.split() for line in lines[1:3]], [line.split() for line in self.run_hearth("log", last).splitlines()[1:]])
         self.assertGreater(self.server.metrics().get(calls, 0), before)
 
-    def test_each_kind_is_made_of_its_options(self):
+    def test_each_kind_of_task_is_created_from_its_options(self):
         self.rover("kinds", "p")
         made = {}
         for kind, *options in (
@@ -127,7 +127,7 @@ class CliTasks(unittest.TestCase):
             self.assertEqual(hearth("task", command, "nothing", env=self.env).err, 'hearth: no task "nothing"\n')
         self.assertEqual(self.run_hearth("list", "s", code=NO_DATA), "")  # what was refused is not there
 
-    def test_why_there_is_nothing_to_read(self):
+    def test_missing_results_are_explained(self):
         self.rover("empty", "p")
         task_id = self.run_hearth("create", "oncpu", "--service", "empty").split()[0]
         for command, what in (("stacks", "stack traces"), ("schedules", "runs"), ("uploads", "files"), ("analyze", "files"), ("log", "log")):

@@ -40,14 +40,14 @@ class CliUploads(unittest.TestCase):
         path.write_bytes(data)
         return str(path)
 
-    def test_one_note_says_that_all_profiles_of_an_old_recording_are_stored_as_of_now(self):
+    def test_one_note_reports_that_all_profiles_of_an_old_recording_are_stored_as_of_now(self):
         path = self.file("old.jfr", moved_jfr(RECORDING, now_ms() - 30 * 86_400_000))
         done = hearth("upload", path, "-l", "service_name=old", env={"HEARTH_URL": self.url})
         self.assertEqual(done.code, OK, done.err)
         self.assertGreater(len(done.out.splitlines()), 1)
         self.assertEqual(done.err.count("stored as of now"), 1, done.err)
 
-    def test_equal_stacks_that_were_added_up_are_told_apart_from_what_was_lost(self):
+    def test_merged_samples_and_lost_samples_are_reported_separately(self):
         profile = Profile([("cpu", "nanoseconds")]).add(["main"], [1]).add(["main"], [2]).add(["idle"], [0])
         path = self.file("equal.pb", profile.encode())
         done = self.run_cli(OK, "create", path, "--label", "service_name=equal", "--time", "now", "--wait")

@@ -168,7 +168,7 @@ class Datadog(unittest.TestCase):
             for k, (kind, _) in enumerate(decoded.sample_types):
                 self.assertEqual(self.total(names[kind], service), sum(values[k] for _, values, _ in decoded.kept()), (name, kind))
 
-    def test_spans_threads_and_endpoints_of_samples_can_be_asked_for(self):
+    def test_spans_threads_and_endpoints_of_samples_can_be_queried(self):
         profile = cpu_profile((30, 40))
         self.stored([("event", "event.json", event(self.service)), ("profile.pprof", "profile.pprof", profile)])
         self.assertEqual((self.total(), self.total(WALL)), (70, 140))
@@ -214,7 +214,7 @@ class Datadog(unittest.TestCase):
         connection.close()
         self.assertEqual(self.total(), 30)
 
-    def test_the_fields_of_version_3_say_the_same_as_the_event(self):
+    def test_fields_of_version_3_are_stored_like_the_event(self):
         self.stored([
             ("version", None, b"3"), ("family", None, b"java"), ("format", None, b"pprof"),
             ("tags[]", None, b"service:" + self.service.encode()), ("tags[]", None, b"team:web"),

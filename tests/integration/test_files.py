@@ -145,7 +145,7 @@ class Files(unittest.TestCase):
                 self.assertEqual(caught.exception.code, "invalid_argument")
                 self.assertIn(part, caught.exception.message)
 
-    def test_an_export_of_opentelemetry_is_named_with_how_to_send_it(self):
+    def test_the_error_for_an_export_of_opentelemetry_tells_how_to_send_it(self):
         exporter = otlp_profiles.Exporter()
         profile = exporter.cpu(now_ms() * 1_000_000, [exporter.sample(exporter.stack("main"), [7])])
         export = exporter.resource({"service.name": "otlp-file"}, profile).export()

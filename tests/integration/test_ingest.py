@@ -233,7 +233,7 @@ class Ingest(unittest.TestCase):
                 self.assertEqual({labels["region"] for labels in self.labels(service)}, {"eu"})
         self.refused(422, "unknown", "IngestInput-speedscope", gzip.decompress(packed)[:500], format="speedscope")
 
-    def test_the_three_paths_are_one(self):
+    def test_the_three_paths_accept_equal_uploads(self):
         for path in ("/ingest", "/pyroscope/ingest", "/api/v1/profile/ingest"):
             self.upload(b"main 1\n", path=path)
             for method in ("GET", "PUT", "DELETE", "PATCH"):
@@ -347,7 +347,7 @@ class Ingest(unittest.TestCase):
             self.assertEqual(self.types(service), [profile_type])
             self.assertEqual(self.total(profile_type, service), 3)
 
-    def test_lines_trie_and_tree(self):
+    def test_lines_tries_and_trees_are_read(self):
         self.upload(b"a;b\na;c\na;b\n", format="lines")
         functions = {"a": (0, 30_000_000), "b": (20_000_000,) * 2, "c": (10_000_000,) * 2}
         self.assertEqual(self.graph().functions(), functions)
@@ -402,7 +402,7 @@ class Ingest(unittest.TestCase):
         self.refused(422, "unknown", "no record of perf script's output", header[:90])
         self.assertEqual(self.types(), [])
 
-    def test_every_form_of_a_time(self):
+    def test_every_form_of_a_time_is_read(self):
         forms = [
             ("s", T // 1000, T // 1000 * 1000), ("ms", T, T), ("us", T * 1000 + 7, T), ("ns", T * 1_000_000 + 7, T),
             ("now", "now", None), ("minutes", "now-5m", -300_000), ("min", "now-5min", -300_000), ("absent", None, None),
@@ -528,7 +528,7 @@ class Ingest(unittest.TestCase):
         self.refused(400, "invalid_argument", "label value too long", b"a 1\n", name=self.service + "{k=%s}" % ("v" * 3000))
         self.refused(400, "invalid_argument", "outside of ingestion window", b"a 1\n", **{"from": 1_000_000_000})
 
-    def test_forms_that_cannot_be_used(self):
+    def test_unusable_forms_are_refused(self):
         profile = Profile(GO_CPU, time_ns=T * 1_000_000).add(["main"], [1, 7]).encode()
         headers, body = go_form(profile)
         self.refused(422, "unknown", "is truncated", body[:-20], headers)

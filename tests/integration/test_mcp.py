@@ -166,7 +166,7 @@ class ModelContextProtocol(unittest.TestCase):
 
     # ---- answers ----
 
-    def test_names(self):
+    def test_services_types_labels_and_values_are_listed(self):
         self.assertEqual(self.ask("services")["services"], ["api", "changing", "spanned", "web", "wide"])
         self.assertEqual(self.ask("services", limit=1)["cut"].split(";")[0], "services 1 to 1 of 5")
         self.assertEqual([found["unit"] for found in self.ask("types", selector="api")["types"]], ["nanoseconds", "count"])
@@ -185,7 +185,7 @@ class ModelContextProtocol(unittest.TestCase):
         only = self.ask("top", selector="api", functions="handle", without=["query"])
         self.assertEqual(only["total"], 20_000_000)
 
-    def test_a_flame_graph_in_slices(self):
+    def test_a_flame_graph_is_returned_in_slices(self):
         root = self.ask("flame_slice", selector="api", depth=1)
         (main,) = root["children"]
         self.assertEqual((main["name"], main["total"], main["percent"]), ("main", 220_000_000, 100))
@@ -209,13 +209,13 @@ class ModelContextProtocol(unittest.TestCase):
         self.assertEqual(main["cut"]["frames"], 32)
         self.assertEqual(main["cut"]["total"], sum(1000 + i for i in range(32)))
 
-    def test_sandwich(self):
+    def test_a_sandwich_has_callers_and_callees(self):
         answer = self.ask("sandwich", selector="api", function="handle")
         self.assertEqual((answer["self"], answer["total"], answer["whole"]), (20_000_000, 80_000_000, 220_000_000))
         self.assertEqual([(f["name"], f["total"]) for f in answer["callers"]["frames"]], [("main", 80_000_000)])
         self.assertEqual([(f["name"], f["total"]) for f in answer["callees"]["frames"]], [("query", 60_000_000)])
 
-    def test_history(self):
+    def test_the_history_has_a_line_for_each_group_and_function(self):
         answer = self.ask("history", selector="api", since="1h", group_by="region")
         self.assertEqual([(line["labels"], sum(p["total"] for p in line["points"])) for line in answer["lines"]],
                          [({"region": "eu"}, 110_000_000), ({"region": "us"}, 110_000_000)])
@@ -233,14 +233,14 @@ class ModelContextProtocol(unittest.TestCase):
         same = self.ask("diff", selector='{service_name="web"}', base_selector='{service_name="api"}')
         self.assertEqual({row["verdict"] for row in same["functions"]}, {"within noise"})
 
-    def test_spans(self):
+    def test_spans_are_listed_with_their_values(self):
         answer = self.ask("spans", selector="spanned", by="span")
         self.assertEqual([(row["span"], row["value"]) for row in answer["rows"]],
                          [("00000000000000aa", 70), ("00000000000000bb", 30)])
 
     # ---- mistakes ----
 
-    def test_mistakes_teach(self):
+    def test_errors_name_the_mistake_and_the_correction(self):
         for text, tool, arguments in (
             ('did you mean api?', "top", {"selector": '{service_name="apu"}'}),
             ("top has no argument", "top", {"select": "api"}),
@@ -259,7 +259,7 @@ class ModelContextProtocol(unittest.TestCase):
         ):
             self.assertIn(text, self.refused(tool, **arguments), (tool, arguments))
 
-    def test_a_server_that_is_away_is_a_tool_error(self):
+    def test_an_unreachable_server_is_a_tool_error(self):
         away = self.start(url="http://127.0.0.1:1")
         text, is_error = away.call("services")
         self.assertTrue(is_error)

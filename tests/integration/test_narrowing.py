@@ -144,7 +144,7 @@ class Narrowing(unittest.TestCase):
 
     # ---- the answers ----
 
-    def test_tables(self):
+    def test_conditions_narrow_tables(self):
         for case, conditions, samples in self.cases():
             with case:
                 for kind in KINDS:
@@ -157,7 +157,7 @@ class Narrowing(unittest.TestCase):
                     expected = self.oracle(samples)
                     self.assertEqual((found, number(answer, "total")), (expected.table(kind), expected.total()), kind)
 
-    def test_stacks_of_flame_graphs_and_merged_profiles(self):
+    def test_conditions_narrow_flame_graphs_and_merged_profiles(self):
         for case, conditions, samples in self.cases():
             with case:
                 expected = collections.Counter()
@@ -169,7 +169,7 @@ class Narrowing(unittest.TestCase):
                 merged = self.ask("Merge", message)["pprof"]["profile"]["sample"]
                 self.assertEqual(sum(int(s["value"][0]) for s in merged), sum(expected.values()))
 
-    def test_both_sides_of_a_diff(self):
+    def test_conditions_narrow_both_sides_of_a_diff(self):
         for case, conditions, samples in self.cases():
             with case:
                 message = {"left": self.selection([]), "right": self.selection(conditions)}
@@ -177,7 +177,7 @@ class Narrowing(unittest.TestCase):
                 totals = number(flame, "leftTicks"), number(flame, "rightTicks")
                 self.assertEqual(totals, (sum(s.value for s in self.samples), sum(s.value for s in samples)))
 
-    def test_sandwiches_and_lines(self):
+    def test_conditions_narrow_sandwiches_and_lines(self):
         for case, conditions, samples in self.cases():
             with case:
                 function = self.random.choice([f.name for f in self.random.choice(samples).frames])
@@ -197,14 +197,14 @@ class Narrowing(unittest.TestCase):
             out[START + -(-ms // (STEP * SECOND)) * STEP * SECOND] += s.value
         return out
 
-    def test_timelines(self):
+    def test_conditions_narrow_timelines(self):
         for case, conditions, samples in self.cases():
             with case:
                 answer = self.ask("Timeline", {"selection": self.selection(conditions), "step": STEP})
                 points = answer["series"][0]["points"]
                 self.assertEqual({number(p, "timestamp"): p["value"] for p in points}, self.points(samples))
 
-    def test_functions_over_time(self):
+    def test_conditions_narrow_functions_over_time(self):
         for case, conditions, samples in self.cases():
             with case:
                 for step in (STEP, 3600):
@@ -217,7 +217,7 @@ class Narrowing(unittest.TestCase):
                         found = {number(p, "timestamp"): number(p, "total") for p in points if number(p, "total")}
                         self.assertEqual(found, self.points(of))
 
-    def test_spans(self):
+    def test_conditions_narrow_lists_of_spans(self):
         for case, conditions, samples in self.cases():
             with case:
                 message = {"selection": self.selection(conditions), "limit": 100}
@@ -230,14 +230,14 @@ class Narrowing(unittest.TestCase):
                 self.assertEqual(found, +expected)
                 self.assertEqual(number(answer, "total"), sum(s.value for s in samples))
 
-    def test_samples_of_a_span(self):
+    def test_conditions_narrow_the_samples_of_a_span(self):
         for case, conditions, samples in self.cases():
             with case:
                 message = {"selection": self.selection(conditions, spanIds=["%016x" % 1])}
                 flame = self.ask("Merge", message)["flamegraph"]
                 self.assertEqual(number(flame, "total"), sum(s.value for s in samples if s.span == "%016x" % 1))
 
-    def test_profiles_of_spans(self):
+    def test_conditions_narrow_the_profiles_of_spans(self):
         span = "%016x" % 1
         for case, conditions, samples in self.cases():
             with case:
@@ -246,7 +246,7 @@ class Narrowing(unittest.TestCase):
                 item = self.server.connect("hearth.v1.TraceProfileService/SpanProfile", message)["profiles"][0]
                 self.assertEqual(number(item, "total"), sum(s.value for s in samples if s.span == span))
 
-    def test_conditions_that_cannot_be_met_or_are_wrong(self):
+    def test_conditions_that_are_wrong_are_refused(self):
         def ask(*rows):
             return self.ask("Top", {"selection": {**self.selection([]), "stacks": {"rows": [*rows]}}})
 

@@ -108,7 +108,7 @@ class Noise(unittest.TestCase):
         profile.add(stack.split(";"), [PERIOD])
         return profile.encode()
 
-    def test_random_halves_of_a_strangers_recording_are_equal(self):
+    def test_random_halves_of_a_foreign_recording_are_equal(self):
         if not os.path.exists(SHARED):
             self.skipTest("the shared recordings are not here")
         runs = read_collapsed(SHARED)

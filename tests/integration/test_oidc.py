@@ -80,7 +80,7 @@ class Tokens(unittest.TestCase):
             for jwt in (head + "." + other + "." + signature, head + "." + body + "." + flipped, head + "." + body + "."):
                 self.assertEqual(self.hearth.types(jwt), 401, alg)
 
-    def test_it_is_taken_in_each_protocols_own_way(self):
+    def test_a_token_is_accepted_in_the_header_of_each_protocol(self):
         jwt = self.issuer.jwt()
         basic = base64.b64encode(b"anybody:" + jwt.encode()).decode()
         for headers in (
@@ -99,7 +99,7 @@ class Tokens(unittest.TestCase):
         status, message = self.hearth.refusal(self.issuer.jwt(sub="bob", groups=["dev"]))
         self.assertEqual((status, "oidc:bob has no role" in message), (403, True), message)
 
-    def test_no_claim_is_another_kind_of_subject(self):
+    def test_no_claim_names_another_kind_of_subject(self):
         for claim in ("x\nuser:root", "a" * 300, "", None, 7, ["robot"], {"sub": "robot"}):
             self.assertEqual(self.hearth.types(self.issuer.jwt(sub=claim)), 401, claim)
         self.assertEqual(self.hearth.types(self.issuer.jwt(sub="user:root")), 403)
@@ -125,7 +125,7 @@ class Lies(unittest.TestCase):
         for word in words:
             self.assertIn(word, message)
 
-    def test_times(self):
+    def test_expired_and_future_tokens_are_refused(self):
         now = int(time.time())
         self.refused(self.issuer.jwt(exp=now - 61), "expired")
         self.refused(self.issuer.jwt(exp=None), "exp")
@@ -135,18 +135,18 @@ class Lies(unittest.TestCase):
         self.assertEqual(self.hearth.types(self.issuer.jwt(exp=now - 30, nbf=now + 30, iat=now + 30)), 200)
         self.assertEqual(self.hearth.types(self.issuer.jwt(exp=now + 30.5)), 200)
 
-    def test_audience(self):
+    def test_tokens_for_another_audience_are_refused(self):
         self.refused(self.issuer.jwt(aud="other"), "audience")
         self.refused(self.issuer.jwt(aud=None), "audience")
         self.refused(self.issuer.jwt(aud=[]), "audience")
         self.refused(self.issuer.jwt(aud=["hearth2", "xhearth"]), "audience")
         self.assertEqual(self.hearth.types(self.issuer.jwt(aud=["other", "hearth"])), 200)
 
-    def test_issuer(self):
+    def test_tokens_of_unlisted_issuers_are_refused(self):
         for url in ("http://127.0.0.1:1", self.issuer.url + "/", self.issuer.url.upper(), "", None):
             self.refused(self.issuer.jwt(iss=url), "not listed")
 
-    def test_algorithms(self):
+    def test_tokens_with_the_wrong_algorithm_are_refused(self):
         rsa, curve = self.issuer.keys
         self.refused(self.issuer.jwt(header={"alg": "none"}, sign=lambda text: b""), "algorithm")
         self.refused(self.issuer.jwt(header={"alg": "None"}, sign=lambda text: b""), "algorithm")
@@ -158,7 +158,7 @@ class Lies(unittest.TestCase):
         self.refused(self.issuer.jwt(curve, sign=lambda text: bytes(64)), "signature")
         self.assertEqual(self.hearth.types(self.issuer.jwt(header={"kid": None})), 200)  # only one fits
 
-    def test_headers(self):
+    def test_tokens_with_a_bad_header_are_refused(self):
         self.refused(self.issuer.jwt(header={"crit": ["exp"]}), "critical")
         self.refused(self.issuer.jwt(header={"typ": "logout+jwt"}), "typ")
         self.refused(self.issuer.jwt(header={"kid": 7}), "header")
@@ -169,7 +169,7 @@ class Lies(unittest.TestCase):
             self.hearth.types(self.issuer.jwt(own, header={"jwk": own.jwk(), "jku": "http://127.0.0.1:1/"})), (401, 503)
         )
 
-    def test_forms(self):
+    def test_malformed_tokens_are_refused(self):
         good = self.issuer.jwt()
         key = self.issuer.keys[0]
         self.refused("a.b")
@@ -317,7 +317,7 @@ class Keys(unittest.TestCase):
         # The key of one signs nothing for the other.
         self.assertIn(hearth.types(other.jwt(iss=self.issuer.url)), (401, 503))
 
-    def test_claims_of_choice(self):
+    def test_options_choose_the_claims_of_subject_and_groups(self):
         hearth = self.serve(
             "--oidc-subject-claim", "email", "--oidc-groups-claim", "realm_access.roles",
             grants=(("oidc:a@example.com", "viewer"), ("group:sre", "viewer")),
@@ -426,13 +426,13 @@ class Logins(unittest.TestCase):
         self.assertTrue(any(c.startswith("hearth_login=;") and "Max-Age=0" in c for c in found), found)
         return ";".join(found)
 
-    def test_another_server_finishes_it(self):
+    def test_another_server_completes_a_log_in(self):
         other = OidcServer(self.issuer, *self.options, grants=(("group:sre", "viewer"),))
         self.addCleanup(other.stop)
         eventually(lambda: other.server.http("GET", "/api/v1/oidc/login")[0] == 302, what="the documents of the issuer")
         self.assertEqual(self.log_in(server=other.server)[0], 302)
 
-    def test_an_answer_counts_once_and_in_its_own_browser(self):
+    def test_an_answer_of_the_issuer_is_valid_once_and_in_its_own_browser(self):
         url, cookie = self.begin()
         _, answer = self.issuer.authorize(url)
         self.refused(self.finish(answer), "not begun in this browser")
@@ -447,7 +447,7 @@ class Logins(unittest.TestCase):
         self.assertEqual(self.finish(answer, cookie)[0], 302)
         self.refused(self.finish(answer, cookie), "refused the code")
 
-    def test_id_tokens_of_other_log_ins_clients_and_times(self):
+    def test_id_tokens_of_other_log_ins_clients_and_times_are_refused(self):
         for claims in (
             {"nonce": "0" * 32}, {"nonce": None}, {"aud": "hearth"}, {"aud": "another-client"}, {"azp": "another-client"},
             {"exp": int(time.time()) - 3600}, {"iss": "http://127.0.0.1:1"}, {"sub": None},
@@ -469,7 +469,7 @@ class Logins(unittest.TestCase):
             self.assertEqual(status, 400, path)
             self.assertNotIn("location", head)
 
-    def test_an_issuer_that_fails_during_a_log_in(self):
+    def test_an_issuer_that_fails_during_a_log_in_ends_it(self):
         for document, status in (
             ((500, {}, b"oops"), 503), ((200, {}, b"{}"), 503), ((200, {}, b"x" * 100000), 503),
             ((302, {"Location": "http://127.0.0.1:1/"}, b"{}"), 503), ((200, {}, b'{"id_token": "x"}'), 401),
@@ -495,7 +495,7 @@ class Logins(unittest.TestCase):
 
 
 class Tls(unittest.TestCase):
-    def test_an_issuer_and_a_listener_with_certificates(self):
+    def test_a_user_logs_in_with_certificates_at_issuer_and_listener(self):
         directory = temporary_directory()
         ca = certificates.Authority(directory, "ca")
         issuer = Issuer(certificate=ca.sign("issuer", "/CN=localhost"))

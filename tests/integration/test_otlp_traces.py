@@ -90,7 +90,7 @@ class Traces(unittest.TestCase):
         self.assertEqual([(s["name"], s["kind"], s["parent"]) for s in stored[2:]],
                          [("send", 3, number(root)), ("take", 4, number(child)), ("compute", 0, None)])
 
-    def test_whose_they_are(self):
+    def test_spans_have_the_service_and_instance_of_their_resource(self):
         trace = new_trace()
         self.assertIsNone(self.export(
             ({}, [span(trace, name="a")]),
@@ -157,7 +157,7 @@ class Traces(unittest.TestCase):
         self.assertEqual([g["n_spans"] for g in found], [50, 50, 20])
         self.assertEqual([s["name"] for g in found for s in g["spans"]()], ["n%d" % i for i in range(120)])
 
-    def test_times_have_bounds(self):
+    def test_spans_with_impossible_times_are_refused(self):
         now = time.time_ns()
         kept = {"backwards": (now - 5 * MS, now - 9 * MS), "open": (now - 5 * MS, 0), "far end": (now - 5 * MS, (1 << 64) - 1)}
         out = [(now - 73 * HOUR, now), (now + HOUR, now + HOUR), (0, now), ((1 << 63) + 5, now), ((1 << 64) - 1, now), (1, 2)]
@@ -252,7 +252,7 @@ class Traces(unittest.TestCase):
 
     # ---- beside SkyWalking's ----
 
-    def test_they_are_no_segments_of_agents(self):
+    def test_exported_spans_are_not_segments_of_agents(self):
         agent = Instance(self.server, "both", "both-1")
         agent.report()
         task = self.server.connect("hearth.v1.TaskService/CreateTask", {
@@ -278,7 +278,7 @@ class Traces(unittest.TestCase):
 
     # ---- options ----
 
-    def test_it_is_off_unless_switched_on_and_keeps_whole_traces_of_a_part(self):
+    def test_the_intake_is_off_by_default_and_keeps_a_share_of_whole_traces(self):
         server = Server(database_url=self.server.postgres_url())
         try:
             spans = [span(new_trace())]

@@ -110,7 +110,7 @@ class Policies(unittest.TestCase):
 
     # ---- management ----
 
-    def test_versions_guard_and_history_tells(self):
+    def test_versions_prevent_lost_updates_and_the_history_lists_changes(self):
         first = self.set(modified_by="ada")["policy"]
         self.assertEqual((first["version"], first["modifiedBy"]), ("1", "ada"))
         again = self.set(modified_by="bob")["policy"]
@@ -199,7 +199,7 @@ class Policies(unittest.TestCase):
         self.assertIn("ON_CPU, OFF_CPU or NETWORK", complaint(CPU, kind="TASK_KIND_PPROF"))
         self.refused("GetPolicy", {"service": self.service}, "not_found")
 
-    def test_tenants_have_their_own(self):
+    def test_tenants_have_their_own_policies(self):
         to = server.Server("--multitenancy", database_url=self.cluster.url())
         try:
             message = {"policy": policy(self.service)}
@@ -265,7 +265,7 @@ class Policies(unittest.TestCase):
         self.assertGreaterEqual(metrics["hearth_agent_meters_total", (("kind", "monitors"),)], 24)
         self.assertGreaterEqual(metrics["hearth_agent_meters_total", (("kind", "dropped"),)], 6)
 
-    def test_a_stream_of_single_meters_takes_the_head_of_its_first(self):
+    def test_meters_of_a_stream_take_the_head_of_its_first_message(self):
         at = server.now_ms() - 5000
         labels = {"process_name": "app"}
         stream = [
@@ -277,7 +277,7 @@ class Policies(unittest.TestCase):
         self.assertEqual(send_meters(self.server, [], policy_agents.COLLECT), b"")
         self.assertEqual(send_meters(self.server, []), b"")
 
-    def test_meters_that_cannot_be_are_refused_and_nothing_of_their_set_is_kept(self):
+    def test_impossible_meters_are_refused_with_all_of_their_set(self):
         at = server.now_ms()
         good = meter("rover_con_p_process_cpu", 1.0, {"process_name": "app"}, self.service, "pod-1", at)
         bad = [
@@ -345,7 +345,7 @@ class Policies(unittest.TestCase):
         )
         return json.loads(row)
 
-    def test_a_report_that_cannot_be_is_an_error_never_an_empty_answer(self):
+    def test_an_impossible_report_is_an_error_and_not_an_empty_answer(self):
         cause = [policy_agents.cause("PROCESS_CPU", 10, 20)]
         for arguments, more in [
             (("", "pod-1", "app", cause), {}),
@@ -461,7 +461,7 @@ class Policies(unittest.TestCase):
         self.assertEqual(len(rover.triggers), 1)
         self.assertGreater(len(self.series(end_ms=str((start + 90) * 1000))["MONITOR_KIND_PROCESS_CPU", "pod-1", "app", ""]), 14)
 
-    def test_tasks_started_by_a_policy_bring_their_stacks(self):
+    def test_tasks_started_by_a_policy_collect_stacks(self):
         self.set({**CPU, "threshold": "10"})
         app, idle = (agents.Process(self.service, "pod-1", name) for name in ("app", "idle"))
         agent = agents.Rover(self.server)

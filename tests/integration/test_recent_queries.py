@@ -53,13 +53,13 @@ class RecentQueries(unittest.TestCase):
         found = self.recent(self.red)[0]
         self.assertEqual((found["method"], found["request"]), ("/pyroscope/render", arguments))
 
-    def test_tenants_see_their_own(self):
+    def test_tenants_see_only_their_own_queries(self):
         self.series(self.red, '{service_name="of-red"}')
         self.series(self.blue, '{service_name="of-blue"}')
         self.assertNotIn("of-red", str(self.recent(self.blue)))
         self.assertIn("of-blue", str(self.recent(self.blue)))
 
-    def test_at_most_so_many_are_kept_and_texts_are_cut(self):
+    def test_the_number_of_kept_queries_and_their_texts_are_limited(self):
         self.series(self.red, '{service_name="%s"}' % ("\u00e4" * 5000))
         found = self.recent(self.red)[0]
         self.assertLessEqual(len(found["request"].encode()), 1024 + 3)

@@ -119,7 +119,7 @@ class SelfProfile(unittest.TestCase):
         self.assertIn("File: hearthd", text.stdout)
         self.assertIn("hearth_", text.stdout)
 
-    def test_one_at_a_time_and_nothing_stays_behind(self):
+    def test_one_self_profile_runs_at_a_time_and_leaves_no_file(self):
         before, timers = self.threads(), self.timers()
         answers = []
         first = threading.Thread(target=lambda: answers.append(self.server.http("GET", PROFILE + "?seconds=5")))
@@ -133,7 +133,7 @@ class SelfProfile(unittest.TestCase):
         server.eventually(lambda: self.threads() <= before, what="the thread's end")
         self.assertEqual(self.timers(), timers)
 
-    def test_a_client_that_leaves_ends_it(self):
+    def test_a_client_that_disconnects_ends_the_self_profile(self):
         import socket
 
         sock = socket.create_connection(("127.0.0.1", self.server.port))
@@ -142,7 +142,7 @@ class SelfProfile(unittest.TestCase):
         sock.close()
         server.eventually(lambda: self.server.http("GET", PROFILE + "?seconds=1")[0] == 200, what="room for the next")
 
-    def test_seconds_are_checked(self):
+    def test_an_invalid_number_of_seconds_is_refused(self):
         for bad in ("0", "61", "-1", "x", "1.5", ""):
             status, _, body = self.server.http("GET", PROFILE + "?seconds=" + bad)
             self.assertEqual((status, json.loads(body)["code"]), (400, "invalid_argument"), bad)

@@ -315,7 +315,7 @@ class Moments(unittest.TestCase):
     def ask(self, method, request):
         return self.server.connect(SPANS + method, request)
 
-    def test_bars_and_their_lists_are_the_same_to_the_nanosecond(self):
+    def test_bars_and_their_lists_are_equal_to_the_nanosecond(self):
         """A bar has whole milliseconds, so its list does; nothing is in two lists, and the sum of all is that of all bars."""
         server = self.server = Server("--builder=false", database_url=self.url)
         self.addCleanup(server.stop)
@@ -351,7 +351,7 @@ class Moments(unittest.TestCase):
         self.assertEqual(int(series["spanCount"]), len(listed))
         self.assertEqual(rows("TopSpans", 0, step), of(0, step * ms))
 
-    def test_parts_and_whole_are_of_one_moment_while_profiles_come_in(self):
+    def test_parts_and_whole_are_of_one_snapshot_while_profiles_are_pushed(self):
         """Every sample has a span and a stack that is new, so none is ever unlabelled, whatever a question meets."""
         server = self.server = Server("--builder=false", database_url=self.url)
         self.addCleanup(server.stop)
@@ -401,7 +401,7 @@ class Moments(unittest.TestCase):
             (series,) = self.ask("SpanCounts", {"selection": {**selection, **filters}, "step": 7200})["series"]
             self.assertEqual((series["spanCount"], series["points"][0]["value"]), ("2000", "80000"))
 
-    def test_a_question_that_needs_more_memory_than_it_may_says_so(self):
+    def test_the_error_of_a_query_beyond_its_memory_names_the_limit(self):
         server = self.server = Server("--builder=false", "--max-query-memory-bytes", "1m", database_url=self.url)
         self.addCleanup(server.stop)
         now = now_ms()

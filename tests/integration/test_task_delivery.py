@@ -50,7 +50,7 @@ class Delivery(unittest.TestCase):
             self.assertEqual(rover.query_tasks(), [])
         self.assertEqual(self.a.sql("SELECT count(*) FROM hearth_data.task_delivery WHERE task_id = '%s'" % task_id), [["2"]])
 
-    def test_the_arguments_are_all_there(self):
+    def test_a_delivered_task_has_all_arguments(self):
         rover = self.rover(self.a, "arguments", "p", labels=["x", "y"])
         before = server.now_ms()
         task_id = create(self.a, service="arguments", kind="OFF_CPU", labels=["", "y"], durationMs=90_000)

@@ -99,7 +99,7 @@ class TraceExport(unittest.TestCase):
         analyses.append(self.ask("AnalyzeSegments", at, queries=[{"segmentId": i} for i in ids[:2]]))
         return self.ask("ListSegments", at, taskId=task), analyses
 
-    def test_a_trace_task_is_the_same_on_another_server(self):
+    def test_an_imported_trace_task_has_equal_answers(self):
         task, ids = self.traced("traced")
         listed, analyses = self.found(task, ids, self.server)
         self.assertEqual([len(r["spans"]) for r in listed["segments"]], [1, 3])
@@ -135,7 +135,7 @@ class TraceExport(unittest.TestCase):
         self.assertEqual(self.ask("ListSegments", at, taskId=kept), listed)
         at.stop()
 
-    def test_rules_and_causes_come_along(self):
+    def test_rules_and_causes_are_exported_with_a_task(self):
         Rover(self.server).report(Process("network", "pod-1", "app"))
         rules = [{"minDurationMs": 100, "when4xx": True, "requireCompleteRequest": True, "maxRequestBytes": 1024},
                  {"uriRegex": "/x.*", "when5xx": True, "requireCompleteResponse": True}]

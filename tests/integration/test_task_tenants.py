@@ -62,14 +62,14 @@ class Tenants(unittest.TestCase):
     def stacks(self, headers=OURS):
         return task_data.names(task_data.trees(self.ask("AnalyzeStacks", {"scheduleIds": [self.schedule]}, headers)))
 
-    def test_there_is_something_to_see(self):
+    def test_an_own_task_has_stacks_files_and_segments(self):
         self.assertEqual(self.stacks(), {("main", "pay", "ours", "read"): 7})
         self.assertEqual(len(self.ask("ListTasks", {})["tasks"]), len(self.ids))
         self.assertTrue(self.ask("GetUpload", {"uploadId": self.upload})["content"])
         query = {"queries": [{"segmentId": "segment-1", "ranges": [{"startMs": self.now - 1000, "endMs": self.now + 1000}]}]}
         self.assertTrue(self.ask("AnalyzeSegments", query).get("trees"))
 
-    def test_questions_by_id_find_nothing_for_another_tenant(self):
+    def test_queries_by_id_find_nothing_for_another_tenant(self):
         for method in ("GetTask", "CancelTask", "KeepAliveTask", "ExportTask", "ListSegments"):
             for task_id in self.ids.values():
                 with self.subTest(method), self.assertRaises(server.RpcError) as caught:
@@ -91,7 +91,7 @@ class Tenants(unittest.TestCase):
         self.assertEqual(self.ask("AnalyzeSegments", query, OTHERS).get("trees", []), [])
         self.assertNotIn("CANCELLED", self.ask("GetTask", {"taskId": self.ids["ON_CPU"]})["task"]["state"])
 
-    def test_data_of_another_tenant_under_our_ids_is_not_ours(self):
+    def test_data_of_another_tenant_under_our_ids_is_not_shown_to_us(self):
         before = self.ask("GetTask", {"taskId": self.ids["ON_CPU"]})
         self.send("theirs", 1000)
         self.assertEqual(self.stacks(), {("main", "pay", "ours", "read"): 7})

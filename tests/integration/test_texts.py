@@ -78,7 +78,7 @@ class Texts(unittest.TestCase):
     def functions(self, service, profile_type):
         return self.server.flamegraph(profile_type, '{service_name="%s"}' % service, START, END).functions()
 
-    def test_text_that_is_not_a_profile_is_refused_by_every_intake_naming_the_line(self):
+    def test_every_intake_refuses_text_that_is_not_a_profile_and_names_the_line(self):
         for name, (text, part) in OTHERS.items():
             for encoding in ("utf-8", "utf-16"):
                 with self.subTest(name, encoding=encoding):
@@ -125,7 +125,7 @@ class Texts(unittest.TestCase):
         self.assertEqual(self.upload("empty-cli", text).err, "")
         self.assertEqual(self.adhoc(text)["numTicks"], 13)
 
-    def test_utf16_of_either_byte_order_is_the_same(self):
+    def test_utf16_of_either_byte_order_is_read(self):
         for encoding in ("utf-16-le", "utf-16-be"):
             data = "\ufeffmain;größe 3\r\n".encode(encoding)
             self.assertEqual(self.ingest(encoding, data, sampleRate=AS_THEY_ARE)[0], 200)

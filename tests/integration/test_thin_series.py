@@ -41,7 +41,7 @@ class ThinSeries(unittest.TestCase):
         pods = [one["labels"][0]["value"] for one in self.select()]
         self.assertTrue(pods == ["pod-%05d" % i for i in range(SERIES)], pods[:10])
 
-    def test_larger_sums_come_first_and_equal_ones_in_the_order_of_their_labels(self):
+    def test_series_are_sorted_by_sum_and_then_by_labels(self):
         at = self.at - 7_200_000
         for pod, value in (("d", 3), ("a", 1), ("c", 3), ("e", 2), ("b", 3)):
             body = Profile([("cpu", "nanoseconds")], time_ns=at * 1_000_000)
@@ -57,7 +57,7 @@ class ThinSeries(unittest.TestCase):
         limited = self.select(**ranked, limit="4")
         self.assertEqual([one["labels"][0]["value"] for one in limited], ["b", "c", "d", "e"])
 
-    def test_protobuf_and_json_are_the_same_answer(self):
+    def test_protobuf_and_json_answers_are_equal(self):
         sets = self.server.connect(QUERIER + "Series", {"start": self.at - 1000, "end": self.at + 1000})["labelsSet"]
         packed = self.server.series(self.at - 1000, self.at + 1000)
         plain = [sorted((pair["name"], pair["value"]) for pair in one["labels"]) for one in sets]

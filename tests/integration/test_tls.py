@@ -132,7 +132,7 @@ class Tls(unittest.TestCase):
 
     # ---- clients ----
 
-    def test_grpc_pushes_and_queries(self):
+    def test_grpc_pushes_and_queries_are_served_over_tls(self):
         channel = self.server.secure_channel(self.ca.file)
         self.assertEqual(channel.unary_unary(HEALTH)(b"", timeout=60), b"\x08\x01")
         before = now_ms()
@@ -177,7 +177,7 @@ class Tls(unittest.TestCase):
 
     # ---- large bodies ----
 
-    def test_30_mib_up_and_a_large_answer_down_are_the_same_bytes(self):
+    def test_30_mib_up_and_a_large_answer_down_keep_their_bytes(self):
         name = os.urandom(8).hex()
         block = hashlib.sha256(name.encode()).hexdigest()
         # Few stack traces with long names: much to carry, little to decode.
@@ -315,7 +315,7 @@ class Files(unittest.TestCase):
         finally:
             channel.close()
 
-    def test_required_certificates(self):
+    def test_clients_without_a_required_certificate_are_refused(self):
         server = self.start("--tls-client-auth", "require", "--tls-client-ca-file", self.ca.file)
         self.assertEqual(self.check(server, self.agent), b"\x08\x01")
         self.assertEqual(self.check(server), grpc.StatusCode.UNAVAILABLE)
@@ -330,7 +330,7 @@ class Files(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         server.stop()
 
-    def test_requested_certificates(self):
+    def test_clients_may_lack_a_requested_certificate(self):
         server = self.start("--tls-client-auth", "request", "--tls-client-ca-file", self.ca.file, "--tls-min-version", "1.3")
         self.assertEqual(self.check(server, self.agent), b"\x08\x01")
         self.assertEqual(self.check(server), b"\x08\x01")
