@@ -44,7 +44,7 @@ class Agents(unittest.TestCase):
 
     # ---- processes ----
 
-    def test_a_report_is_answered_with_the_names_that_the_agent_sent(self):
+    def test_a_report_is_answered_with_the_id_of_each_process(self):
         rover = Rover(self.server, "echo")
         processes = [
             Process("shop", "pod-1", "java", ["web", "eu", "web"], pid=7),
@@ -138,7 +138,7 @@ class Agents(unittest.TestCase):
         self.assertEqual((found[0]["labels"], found[0]["canBeProfiled"]), (["db"], True))
         self.assertNotIn("detectType", found[1])  # a ping does not say what it is
 
-    def test_an_instance_is_alive_while_it_sends_keep_alives(self):
+    def test_an_instance_merges_its_reports_and_keep_alives(self):
         instance = Instance(self.server, "shop", "pod-1", "alive")
         self.assertEqual(instance.keep_alive(), [])
         self.assertEqual(instance.report({"a": "1", "b": "1"}), [])

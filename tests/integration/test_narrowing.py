@@ -246,7 +246,7 @@ class Narrowing(unittest.TestCase):
                 item = self.server.connect("hearth.v1.TraceProfileService/SpanProfile", message)["profiles"][0]
                 self.assertEqual(number(item, "total"), sum(s.value for s in samples if s.span == span))
 
-    def test_conditions_that_are_wrong_are_refused(self):
+    def test_conditions_without_matches_give_0_and_wrong_ones_are_refused(self):
         def ask(*rows):
             return self.ask("Top", {"selection": {**self.selection([]), "stacks": {"rows": [*rows]}}})
 

@@ -119,7 +119,7 @@ class SelfProfile(unittest.TestCase):
         self.assertIn("File: hearthd", text.stdout)
         self.assertIn("hearth_", text.stdout)
 
-    def test_one_self_profile_runs_at_a_time_and_leaves_no_file(self):
+    def test_one_self_profile_runs_at_a_time_and_leaves_no_thread_or_timer(self):
         before, timers = self.threads(), self.timers()
         answers = []
         first = threading.Thread(target=lambda: answers.append(self.server.http("GET", PROFILE + "?seconds=5")))
