@@ -146,7 +146,7 @@ static void agents_report_for_services_that_their_credential_sees(void **state)
     assert_int_equal(n, 1);
 }
 
-static void an_id_of_an_agent_does_not_tell_its_hidden_services(void **state)
+static void an_id_of_an_agent_does_not_reveal_its_hidden_services(void **state)
 {
     (void)state;
     struct hearth_call all = call_under(NULL), team = call_under(&g_of_team);
@@ -405,7 +405,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(services_are_listed_if_all_their_series_are_visible),
         cmocka_unit_test(agents_report_for_services_that_their_credential_sees),
-        cmocka_unit_test(an_id_of_an_agent_does_not_tell_its_hidden_services),
+        cmocka_unit_test(an_id_of_an_agent_does_not_reveal_its_hidden_services),
         cmocka_unit_test(tasks_of_hidden_services_do_not_exist),
         cmocka_unit_test(policies_follow_their_service),
         cmocka_unit_test(files_are_accepted_from_credentials_that_name_the_service),

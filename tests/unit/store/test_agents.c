@@ -151,7 +151,7 @@ static void fields_absent_from_a_later_report_stay(void **state)
     close_fixture(&fix);
 }
 
-static void properties_do_not_grow_without_end(void **state)
+static void properties_of_a_process_are_limited_to_256_kib(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -172,7 +172,7 @@ static void properties_do_not_grow_without_end(void **state)
     close_fixture(&fix);
 }
 
-static void a_repeat_is_written_only_when_it_is_news(void **state)
+static void a_repeated_report_is_written_only_if_it_changes_something(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -197,7 +197,7 @@ static void a_repeat_is_written_only_when_it_is_news(void **state)
     close_fixture(&fix);
 }
 
-static void an_instance_has_the_layer_that_it_says_itself(void **state)
+static void an_instance_has_the_layer_that_it_reports(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -476,7 +476,7 @@ static void *race(void *arg)
     return NULL;
 }
 
-static void two_servers_report_the_same_without_deadlock(void **state)
+static void two_servers_report_equal_processes_without_a_deadlock(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -560,7 +560,7 @@ static void insert_task(struct fixture *fix, const char *task_id, const char *in
     pg_cluster_run(fix->url, sql);
 }
 
-static void objects_that_a_task_names_stay(void **state)
+static void objects_that_a_task_names_are_kept(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -616,7 +616,7 @@ static void a_process_with_results_stays(void **state)
 }
 
 /* Or removing a service would fail. */
-static void every_table_that_refers_to_services_is_asked_before_one_goes(void **state)
+static void every_table_that_refers_to_services_prevents_their_deletion(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -666,20 +666,20 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_is_read_back_as_it_was_reported),
         cmocka_unit_test(fields_absent_from_a_later_report_stay),
-        cmocka_unit_test(properties_do_not_grow_without_end),
-        cmocka_unit_test(a_repeat_is_written_only_when_it_is_news),
-        cmocka_unit_test(an_instance_has_the_layer_that_it_says_itself),
+        cmocka_unit_test(properties_of_a_process_are_limited_to_256_kib),
+        cmocka_unit_test(a_repeated_report_is_written_only_if_it_changes_something),
+        cmocka_unit_test(an_instance_has_the_layer_that_it_reports),
         cmocka_unit_test(filters_restrict_the_fields_that_they_name),
         cmocka_unit_test(a_service_has_the_labels_of_its_real_processes),
         cmocka_unit_test(a_service_of_agents_is_the_service_of_profiles),
         cmocka_unit_test(two_tenants_may_have_the_same_process),
         cmocka_unit_test(beyond_a_limit_only_known_processes_stay_alive),
         cmocka_unit_test(names_that_cannot_be_stored_are_refused_whole),
-        cmocka_unit_test(two_servers_report_the_same_without_deadlock),
+        cmocka_unit_test(two_servers_report_equal_processes_without_a_deadlock),
         cmocka_unit_test(agents_that_stop_reporting_are_forgotten),
-        cmocka_unit_test(objects_that_a_task_names_stay),
+        cmocka_unit_test(objects_that_a_task_names_are_kept),
         cmocka_unit_test(a_process_with_results_stays),
-        cmocka_unit_test(every_table_that_refers_to_services_is_asked_before_one_goes),
+        cmocka_unit_test(every_table_that_refers_to_services_prevents_their_deletion),
         cmocka_unit_test(a_service_with_agents_outlives_its_profiles),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);

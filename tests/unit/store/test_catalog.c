@@ -360,7 +360,7 @@ static void catalogue_writes_cut_at_any_moment_lose_and_double_nothing(void **st
     close_store(store);
 }
 
-static void a_database_that_is_away_is_unavailable_and_comes_back(void **state)
+static void an_unreachable_database_is_unavailable_until_it_returns(void **state)
 {
     (void)state;
     char url[256];
@@ -547,7 +547,7 @@ static void *resolve_and_lock_index(void *context)
     return NULL;
 }
 
-static void a_cancelled_look_at_the_index_leaves_the_others_alone(void **state)
+static void cancelling_one_use_of_the_index_does_not_affect_others(void **state)
 {
     (void)state;
     char url[256];
@@ -674,7 +674,7 @@ static void series_beyond_the_limit_are_refused_and_known_ones_are_not(void **st
     close_store(store);
 }
 
-static void refused_memory_is_an_error_and_nothing_more(void **state)
+static void refused_memory_is_an_error_and_the_store_stays_usable(void **state)
 {
     (void)state;
     char url[256];
@@ -719,15 +719,15 @@ int main(void)
         cmocka_unit_test(profiles_that_one_server_acknowledged_are_found_by_another),
         cmocka_unit_test(the_index_survives_cut_connections),
         cmocka_unit_test(catalogue_writes_cut_at_any_moment_lose_and_double_nothing),
-        cmocka_unit_test(a_database_that_is_away_is_unavailable_and_comes_back),
+        cmocka_unit_test(an_unreachable_database_is_unavailable_until_it_returns),
         cmocka_unit_test(a_series_that_no_index_could_take_is_refused),
         cmocka_unit_test(a_refusal_of_the_database_fails_only_its_own_request),
         cmocka_unit_test(a_catalogue_that_went_back_in_time_is_loaded_again),
-        cmocka_unit_test(a_cancelled_look_at_the_index_leaves_the_others_alone),
+        cmocka_unit_test(cancelling_one_use_of_the_index_does_not_affect_others),
         cmocka_unit_test(thousands_of_series_in_one_call_are_one_transaction),
         cmocka_unit_test(new_series_are_looked_up_one_by_one_after_statistics_of_few),
         cmocka_unit_test(series_beyond_the_limit_are_refused_and_known_ones_are_not),
-        cmocka_unit_test(refused_memory_is_an_error_and_nothing_more),
+        cmocka_unit_test(refused_memory_is_an_error_and_the_store_stays_usable),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

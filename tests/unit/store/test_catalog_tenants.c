@@ -121,7 +121,7 @@ static void the_limit_of_series_holds_for_tenants_that_are_not_in_memory(void **
     }
 }
 
-static void series_that_went_away_are_not_in_an_index_that_is_loaded_later(void **state)
+static void deleted_series_are_not_in_an_index_that_is_loaded_later(void **state)
 {
     (void)state;
     char url[256];
@@ -199,7 +199,7 @@ static void *run_comer(void *arg)
     return NULL;
 }
 
-static void indexes_that_come_and_go_under_load_lack_nothing(void **state)
+static void indexes_evicted_and_loaded_under_load_lack_no_series(void **state)
 {
     (void)state;
     char url[256];
@@ -252,8 +252,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_evicted_index_is_loaded_again_for_a_query_of_its_tenant),
         cmocka_unit_test(the_limit_of_series_holds_for_tenants_that_are_not_in_memory),
-        cmocka_unit_test(series_that_went_away_are_not_in_an_index_that_is_loaded_later),
-        cmocka_unit_test(indexes_that_come_and_go_under_load_lack_nothing),
+        cmocka_unit_test(deleted_series_are_not_in_an_index_that_is_loaded_later),
+        cmocka_unit_test(indexes_evicted_and_loaded_under_load_lack_no_series),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

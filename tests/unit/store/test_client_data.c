@@ -65,7 +65,7 @@ static void *race(void *arg)
     return NULL;
 }
 
-static void no_more_settings_than_allowed_however_many_come_at_once(void **state)
+static void concurrent_requests_do_not_exceed_the_limit_of_settings(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -140,7 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_setting_is_replaced_by_a_change_of_an_equal_or_later_time),
-        cmocka_unit_test(no_more_settings_than_allowed_however_many_come_at_once),
+        cmocka_unit_test(concurrent_requests_do_not_exceed_the_limit_of_settings),
         cmocka_unit_test(ad_hoc_profiles_are_read_back_as_they_were_uploaded_within_their_limits),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);

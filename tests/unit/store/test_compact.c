@@ -219,7 +219,7 @@ static void compact_all(struct fixture *fix)
     assert_false(more);
 }
 
-static void profiles_are_the_same_byte_for_byte_before_and_after(void **state)
+static void compaction_keeps_profiles_byte_for_byte(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -326,7 +326,7 @@ static void undo(const struct fixture *fix)
         HEARTH_NEVER_NS);
 }
 
-static void a_cut_at_any_message_leaves_nothing_half(void **state)
+static void a_connection_cut_at_any_message_leaves_each_hour_whole(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -447,7 +447,7 @@ static size_t count_profiles(struct fixture *fix, int64_t from_ns, int64_t to_ns
     return n;
 }
 
-static void a_question_about_minutes_reads_their_segments_of_a_large_hour(void **state)
+static void a_query_of_minutes_reads_only_their_segments_of_a_large_hour(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -539,12 +539,12 @@ static void a_leaf_is_dropped_once_segments_hold_all_of_its_day(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(profiles_are_the_same_byte_for_byte_before_and_after),
+        cmocka_unit_test(compaction_keeps_profiles_byte_for_byte),
         cmocka_unit_test(hours_wait_for_their_roll_ups_their_late_profiles_and_their_time),
         cmocka_unit_test(deleted_and_outlived_profiles_are_not_written),
-        cmocka_unit_test(a_cut_at_any_message_leaves_nothing_half),
+        cmocka_unit_test(a_connection_cut_at_any_message_leaves_each_hour_whole),
         cmocka_unit_test(an_hour_of_many_series_is_compacted_a_piece_at_a_time),
-        cmocka_unit_test(a_question_about_minutes_reads_their_segments_of_a_large_hour),
+        cmocka_unit_test(a_query_of_minutes_reads_only_their_segments_of_a_large_hour),
         cmocka_unit_test(a_leaf_is_dropped_once_segments_hold_all_of_its_day),
     };
     return cmocka_run_group_tests(tests, start_cluster_now, stop_cluster);

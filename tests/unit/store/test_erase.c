@@ -196,7 +196,7 @@ static void a_leaked_label_value_is_not_in_the_files_any_more(void **state)
     close_fixture(&fix);
 }
 
-static void a_service_without_profiles_leaves_not_even_symbols(void **state)
+static void symbols_of_a_service_without_profiles_are_deleted(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -242,7 +242,7 @@ static void symbols_stay_if_a_series_appears_while_they_are_deleted(void **state
     close_fixture(&fix);
 }
 
-static void late_rows_go_and_a_restart_in_between_does_no_harm(void **state)
+static void late_rows_are_deleted_even_if_the_server_restarts_in_between(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -446,7 +446,7 @@ static void blocks_are_built_again_from_the_profiles_that_are_left(void **state)
     close_fixture(&fix);
 }
 
-static void where_profiles_are_gone_blocks_of_the_rest_are_summed_again(void **state)
+static void blocks_without_profiles_are_summed_again_from_the_other_series(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -578,7 +578,7 @@ static struct summed sum_totals(struct fixture *fix, const char *selector, int64
 }
 
 /* Series share rows of totals, of which the others stay (build/roll_totals.c). */
-static void the_totals_of_others_in_a_row_stay(void **state)
+static void totals_of_other_series_in_a_shared_row_are_kept(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -642,17 +642,17 @@ int main(void)
         cmocka_unit_test(a_deleted_series_gets_another_id_when_it_is_pushed_again),
         cmocka_unit_test(profiles_that_a_stale_server_pushes_into_the_range_are_deleted_too),
         cmocka_unit_test(a_leaked_label_value_is_not_in_the_files_any_more),
-        cmocka_unit_test(a_service_without_profiles_leaves_not_even_symbols),
+        cmocka_unit_test(symbols_of_a_service_without_profiles_are_deleted),
         cmocka_unit_test(symbols_stay_if_a_series_appears_while_they_are_deleted),
-        cmocka_unit_test(late_rows_go_and_a_restart_in_between_does_no_harm),
+        cmocka_unit_test(late_rows_are_deleted_even_if_the_server_restarts_in_between),
         cmocka_unit_test(only_the_holder_of_the_lease_removes),
         cmocka_unit_test(segments_are_written_again_without_the_rows),
         cmocka_unit_test(a_failure_in_between_leaves_no_row_in_segments),
         cmocka_unit_test(blocks_are_built_again_from_the_profiles_that_are_left),
-        cmocka_unit_test(where_profiles_are_gone_blocks_of_the_rest_are_summed_again),
+        cmocka_unit_test(blocks_without_profiles_are_summed_again_from_the_other_series),
         cmocka_unit_test(sums_that_cannot_be_rebuilt_without_a_series_are_deleted),
         cmocka_unit_test(a_day_that_waits_past_its_retention_is_built_again),
-        cmocka_unit_test(the_totals_of_others_in_a_row_stay),
+        cmocka_unit_test(totals_of_other_series_in_a_shared_row_are_kept),
         cmocka_unit_test(an_invalid_range_or_tenant_is_refused),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);

@@ -21,7 +21,7 @@ static void keep_house(struct hearth_store *store, const char *url)
     hearth_pg_close(&pg);
 }
 
-static void keeps_a_start_quiet_except_for_the_free_space_and_the_settings(void **state)
+static void delays_all_jobs_but_the_check_of_the_disk_after_a_start(void **state)
 {
     (void)state;
     char url[256];
@@ -298,7 +298,7 @@ static void trims_push_ids_past_the_hour_in_slices(void **state)
     store_close_soon(store);
 }
 
-static void a_server_that_lives_is_seen(void **state)
+static void a_running_server_updates_the_time_it_was_last_seen(void **state)
 {
     (void)state;
     char url[256];
@@ -320,12 +320,12 @@ int main(void)
         cmocka_unit_test(partitions_are_made_as_many_days_ahead_as_the_option_says),
         cmocka_unit_test(
             a_day_whose_partitions_cannot_be_made_is_counted_as_missing_and_delays_nothing_else),
-        cmocka_unit_test(keeps_a_start_quiet_except_for_the_free_space_and_the_settings),
+        cmocka_unit_test(delays_all_jobs_but_the_check_of_the_disk_after_a_start),
         cmocka_unit_test(measures_the_tables_at_once_where_their_size_is_limited),
         cmocka_unit_test(settled_batches_are_trimmed_while_another_one_waits),
         cmocka_unit_test(trims_settled_batches_and_those_of_the_dead),
         cmocka_unit_test(trims_push_ids_past_the_hour_in_slices),
-        cmocka_unit_test(a_server_that_lives_is_seen),
+        cmocka_unit_test(a_running_server_updates_the_time_it_was_last_seen),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

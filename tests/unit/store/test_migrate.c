@@ -154,7 +154,7 @@ static void waits_for_a_database_that_is_not_there_yet(void **state)
     store_close_soon(store);
 }
 
-static void says_so_when_a_ready_store_loses_its_database(void **state)
+static void reports_that_a_ready_store_has_lost_its_database(void **state)
 {
     (void)state;
     char url[256], reason[256] = "";
@@ -201,7 +201,7 @@ int main(void)
         cmocka_unit_test(uses_schemas_that_another_role_created),
         cmocka_unit_test(refuses_a_database_whose_commits_are_not_durable),
         cmocka_unit_test(waits_for_a_database_that_is_not_there_yet),
-        cmocka_unit_test(says_so_when_a_ready_store_loses_its_database),
+        cmocka_unit_test(reports_that_a_ready_store_has_lost_its_database),
         cmocka_unit_test(refuses_urls_without_quoting_them),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);

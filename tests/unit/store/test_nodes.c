@@ -8,7 +8,7 @@
 #define N_RANGES   8
 #define N_SERVICES 5000
 
-static void a_service_is_placed_by_the_hash_that_postgresql_has_for_it(void **state)
+static void a_service_is_placed_by_the_hash_that_postgresql_computes(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -53,7 +53,7 @@ static void without_a_map_the_database_of_the_url_owns_all_services(void **state
     hearth_nodes_free(nodes);
 }
 
-static void a_database_without_citus_has_no_map_and_says_so(void **state)
+static void a_database_without_citus_has_no_map_and_the_error_says_why(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -171,7 +171,7 @@ static void a_connection_moves_to_another_address_with_the_rest_of_the_url(void 
     close_fixture(&fix);
 }
 
-static void one_thread_at_a_time_looks_at_nodes(void **state)
+static void one_thread_at_a_time_checks_the_nodes(void **state)
 {
     (void)state;
     struct hearth_store_options options;
@@ -190,7 +190,7 @@ static void one_thread_at_a_time_looks_at_nodes(void **state)
     hearth_nodes_free(nodes);
 }
 
-static void without_nodes_none_is_lost(void **state)
+static void a_database_without_nodes_has_no_lost_node(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -210,15 +210,15 @@ static void without_nodes_none_is_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_service_is_placed_by_the_hash_that_postgresql_has_for_it),
+        cmocka_unit_test(a_service_is_placed_by_the_hash_that_postgresql_computes),
         cmocka_unit_test(without_a_map_the_database_of_the_url_owns_all_services),
-        cmocka_unit_test(a_database_without_citus_has_no_map_and_says_so),
+        cmocka_unit_test(a_database_without_citus_has_no_map_and_the_error_says_why),
         cmocka_unit_test(addresses_are_pairs_of_host_and_port),
         cmocka_unit_test(an_address_of_a_node_that_the_map_does_not_have_is_named),
         cmocka_unit_test(a_url_with_hostaddr_is_refused),
         cmocka_unit_test(a_connection_moves_to_another_address_with_the_rest_of_the_url),
-        cmocka_unit_test(one_thread_at_a_time_looks_at_nodes),
-        cmocka_unit_test(without_nodes_none_is_lost),
+        cmocka_unit_test(one_thread_at_a_time_checks_the_nodes),
+        cmocka_unit_test(a_database_without_nodes_has_no_lost_node),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

@@ -68,7 +68,7 @@ static void a_leaf_is_dropped_and_others_stay(void **state)
 }
 
 /* What a killed server may leave, stage by stage. */
-static void goes_on_from_wherever_it_was_left(void **state)
+static void continues_a_drop_from_any_step_at_which_it_stopped(void **state)
 {
     (void)state;
     static const char *const left[] = {
@@ -366,7 +366,7 @@ static void a_newer_leaf_stays_when_the_old_one_is_dropped(void **state)
     close_fixture(&fix);
 }
 
-static void late_profiles_of_a_day_whose_leaf_is_going_are_stored(void **state)
+static void late_profiles_of_a_day_are_stored_while_its_leaf_is_dropped(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -407,7 +407,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_leaf_is_dropped_and_others_stay),
-        cmocka_unit_test(goes_on_from_wherever_it_was_left),
+        cmocka_unit_test(continues_a_drop_from_any_step_at_which_it_stopped),
         cmocka_unit_test(a_detach_that_was_interrupted_is_finalized_also_of_another_leaf),
         cmocka_unit_test(no_statement_waits_while_a_drop_waits_for_a_reader_of_all_days),
         cmocka_unit_test(no_statement_waits_while_a_drop_waits_for_a_reader_of_another_day),
@@ -417,7 +417,7 @@ int main(void)
         cmocka_unit_test(a_push_does_not_need_the_leaves_of_spans_and_makes_none_but_its_own),
         cmocka_unit_test(a_newer_leaf_stays_when_the_old_one_is_dropped),
         cmocka_unit_test(the_oldest_leaves_of_several_tables_are_found_together),
-        cmocka_unit_test(late_profiles_of_a_day_whose_leaf_is_going_are_stored),
+        cmocka_unit_test(late_profiles_of_a_day_are_stored_while_its_leaf_is_dropped),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

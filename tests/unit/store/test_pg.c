@@ -80,7 +80,7 @@ static enum hearth_status raise_error(const char *sqlstate, enum hearth_pg_fault
     return status;
 }
 
-static void a_connection_that_ends_is_told_from_one_that_postgresql_has_lost(void **state)
+static void a_connection_that_ends_differs_from_one_that_postgresql_has_lost(void **state)
 {
     (void)state;
     static const struct {
@@ -662,7 +662,7 @@ static void a_statement_ends_in_postgresql_after_its_client_has_gone(void **stat
     pg_cluster_run(g_url, "DROP TABLE held");
 }
 
-static void a_deadline_holds_although_postgresql_does_not_take_the_cancellation(void **state)
+static void a_deadline_holds_although_postgresql_ignores_the_cancellation(void **state)
 {
     (void)state;
     struct hearth_pg pg = connect_pg();
@@ -911,7 +911,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_are_classified_by_sqlstate),
-        cmocka_unit_test(a_connection_that_ends_is_told_from_one_that_postgresql_has_lost),
+        cmocka_unit_test(a_connection_that_ends_differs_from_one_that_postgresql_has_lost),
         cmocka_unit_test(a_command_of_citus_that_lost_its_node_may_be_repeated),
         cmocka_unit_test(a_full_disk_is_named),
         cmocka_unit_test(parameters_are_read_back_unchanged),
@@ -926,7 +926,7 @@ int main(void)
         cmocka_unit_test(statements_prepared_long_ago_are_prepared_again),
         cmocka_unit_test(a_deadline_ends_the_statement_in_postgresql),
         cmocka_unit_test(a_statement_ends_in_postgresql_after_its_client_has_gone),
-        cmocka_unit_test(a_deadline_holds_although_postgresql_does_not_take_the_cancellation),
+        cmocka_unit_test(a_deadline_holds_although_postgresql_ignores_the_cancellation),
         cmocka_unit_test(a_deadline_that_has_just_passed_does_not_wait_for_ever),
         cmocka_unit_test(a_cancelled_stream_stops_between_rows),
         cmocka_unit_test(a_wrong_password_is_not_shown),

@@ -355,7 +355,7 @@ static void random_leg(struct hearth_read_leg *leg, struct hearth_series_hit *hi
     }
 }
 
-static void a_plan_gives_exactly_what_its_legs_name(void **state)
+static void a_plan_reads_exactly_the_rows_that_its_legs_name(void **state)
 {
     (void)state;
     char url[256];
@@ -474,7 +474,7 @@ static void packed_totals_give_each_profile_of_the_range(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plan_gives_exactly_what_its_legs_name),
+        cmocka_unit_test(a_plan_reads_exactly_the_rows_that_its_legs_name),
         cmocka_unit_test(packed_totals_give_each_profile_of_the_range),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);

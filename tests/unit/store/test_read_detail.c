@@ -225,7 +225,7 @@ static size_t count_rows(const struct profile_of_test *p, unsigned k, bool alone
     return n;
 }
 
-static void rows_bring_identity_and_attributes_when_asked(void **state)
+static void rows_include_ids_and_attributes_if_requested(void **state)
 {
     (void)state;
     const struct hearth_read_detail detail = {.identity = true, .attrs = HEARTH_ATTRS_BESIDE};
@@ -242,7 +242,7 @@ static void rows_bring_identity_and_attributes_when_asked(void **state)
     assert_int_equal(n, 3 * 4 * 45 * 2);
 }
 
-static void rows_without_attributes_stay_away_when_only_those_matter(void **state)
+static void rows_without_attributes_are_skipped_if_only_attributes_matter(void **state)
 {
     (void)state;
     const struct hearth_read_detail detail = {.identity = true, .attrs = HEARTH_ATTRS_ALONE};
@@ -254,7 +254,7 @@ static void rows_without_attributes_stay_away_when_only_those_matter(void **stat
     }
 }
 
-static void totals_bring_identity_when_asked(void **state)
+static void totals_include_ids_if_requested(void **state)
 {
     (void)state;
     const struct hearth_read_detail detail = {.identity = true};
@@ -300,7 +300,7 @@ static void only_the_requested_moments_are_read(void **state)
     assert_int_equal(g_taken.n, 0);
 }
 
-static void hints_leave_out_rows_but_never_those_that_match(void **state)
+static void hints_skip_rows_but_never_a_matching_one(void **state)
 {
     (void)state;
     int64_t nos[3];
@@ -332,7 +332,7 @@ static void hints_leave_out_rows_but_never_those_that_match(void **state)
     assert_true(g_taken.n <= (4 * 15 + 1) * 2); /* segments, and it */
 }
 
-static void rows_that_ended_before_may_stay_away_and_no_others(void **state)
+static void only_rows_that_ended_before_the_window_may_be_skipped(void **state)
 {
     (void)state;
     static const int64_t beyond[] = {INT64_MIN, INT64_MIN / 2 + 1, 0};
@@ -364,7 +364,7 @@ static void rows_that_ended_before_may_stay_away_and_no_others(void **state)
 }
 
 /* Totals are answered from the index; a column that is not in it would cost a visit of every row. */
-static void plain_totals_ask_for_nothing_beyond_the_index(void **state)
+static void plain_totals_are_read_from_the_index_only(void **state)
 {
     (void)state;
     struct hand_plan hand;
@@ -434,13 +434,13 @@ static void small_reads_have_the_same_text_for_all_times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_bring_identity_and_attributes_when_asked),
-        cmocka_unit_test(rows_without_attributes_stay_away_when_only_those_matter),
-        cmocka_unit_test(rows_that_ended_before_may_stay_away_and_no_others),
-        cmocka_unit_test(totals_bring_identity_when_asked),
+        cmocka_unit_test(rows_include_ids_and_attributes_if_requested),
+        cmocka_unit_test(rows_without_attributes_are_skipped_if_only_attributes_matter),
+        cmocka_unit_test(only_rows_that_ended_before_the_window_may_be_skipped),
+        cmocka_unit_test(totals_include_ids_if_requested),
         cmocka_unit_test(only_the_requested_moments_are_read),
-        cmocka_unit_test(hints_leave_out_rows_but_never_those_that_match),
-        cmocka_unit_test(plain_totals_ask_for_nothing_beyond_the_index),
+        cmocka_unit_test(hints_skip_rows_but_never_a_matching_one),
+        cmocka_unit_test(plain_totals_are_read_from_the_index_only),
         cmocka_unit_test(small_reads_have_the_same_text_for_all_times),
     };
     return cmocka_run_group_tests(tests, make_fixture, drop_fixture);

@@ -613,7 +613,7 @@ static void loading_ends_with_its_request(void **state)
     close_store(store);
 }
 
-static void refused_memory_is_an_error_and_nothing_more(void **state)
+static void refused_memory_is_an_error_and_the_cache_stays_usable(void **state)
 {
     (void)state;
     char url[256];
@@ -659,7 +659,7 @@ int main(void)
         cmocka_unit_test(a_chunk_that_inflates_beyond_its_cap_is_refused),
         cmocka_unit_test(a_dictionary_that_was_never_written_is_missed),
         cmocka_unit_test(loading_ends_with_its_request),
-        cmocka_unit_test(refused_memory_is_an_error_and_nothing_more),
+        cmocka_unit_test(refused_memory_is_an_error_and_the_cache_stays_usable),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

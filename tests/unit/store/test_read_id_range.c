@@ -61,7 +61,7 @@ static long long count_searches(const char *url)
                                " relname LIKE 'profile_2%'");
 }
 
-static void thin_series_are_read_by_a_range_without_others(void **state)
+static void thin_series_are_read_by_a_range_without_the_other_series(void **state)
 {
     (void)state;
     char url[256];
@@ -93,7 +93,7 @@ static void thin_series_are_read_by_a_range_without_others(void **state)
     assert_in_range(count_searches(url), 1, 8);
 }
 
-static void what_makes_a_leaf_large_makes_lists_cheaper(void **state)
+static void other_profiles_in_a_leaf_make_lists_of_ids_cheaper(void **state)
 {
     (void)state;
     char url[256];
@@ -121,7 +121,7 @@ static void what_makes_a_leaf_large_makes_lists_cheaper(void **state)
     assert_true(count_searches(url) >= (long long)n);
 }
 
-static void the_profiles_of_large_leaves_come_one_by_one(void **state)
+static void profiles_of_large_leaves_are_read_one_by_one(void **state)
 {
     (void)state;
     enum {
@@ -275,7 +275,7 @@ static enum hearth_status read_runs(struct hearth_store *store,
     return status;
 }
 
-static void totals_of_a_short_leg_come_together_and_equal_those_of_single_rows(void **state)
+static void totals_of_a_short_leg_equal_those_of_single_rows(void **state)
 {
     (void)state;
     char url[256];
@@ -327,11 +327,11 @@ static void totals_of_a_short_leg_come_together_and_equal_those_of_single_rows(v
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(thin_series_are_read_by_a_range_without_others),
-        cmocka_unit_test(what_makes_a_leaf_large_makes_lists_cheaper),
+        cmocka_unit_test(thin_series_are_read_by_a_range_without_the_other_series),
+        cmocka_unit_test(other_profiles_in_a_leaf_make_lists_of_ids_cheaper),
         cmocka_unit_test(a_range_pays_for_many_ids_that_are_dense_in_a_small_leaf),
-        cmocka_unit_test(the_profiles_of_large_leaves_come_one_by_one),
-        cmocka_unit_test(totals_of_a_short_leg_come_together_and_equal_those_of_single_rows),
+        cmocka_unit_test(profiles_of_large_leaves_are_read_one_by_one),
+        cmocka_unit_test(totals_of_a_short_leg_equal_those_of_single_rows),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

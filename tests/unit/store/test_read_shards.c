@@ -257,7 +257,7 @@ static void a_generation_that_changes_between_state_and_rows_is_noticed(void **s
     run("DELETE FROM hearth_data.roll_state");
 }
 
-static void rows_of_tables_that_are_gone_come_from_the_data_tables(void **state)
+static void rows_of_dropped_tables_are_read_from_the_data_tables(void **state)
 {
     (void)state;
     run("UPDATE pg_dist_placement SET groupid = (shardid / 100 - 1) % 2 + 1");
@@ -369,7 +369,7 @@ int main(void)
         cmocka_unit_test(nodes_run_their_statements_at_the_same_time),
         cmocka_unit_test(a_read_that_fails_on_one_node_ends_on_the_others),
         cmocka_unit_test(a_deadline_ends_the_statements_of_all_nodes),
-        cmocka_unit_test(rows_of_tables_that_are_gone_come_from_the_data_tables),
+        cmocka_unit_test(rows_of_dropped_tables_are_read_from_the_data_tables),
     };
     return cmocka_run_group_tests(tests, make_fixture, drop_fixture);
 }

@@ -57,7 +57,7 @@ static void a_leaf_that_a_late_profile_made_again_does_not_discard_roll_ups(void
 }
 
 /* The leaves of the day before are there, so of days alone nothing would be noticed. */
-static void a_retention_that_was_raised_after_profiles_went_does_not_bring_them_back(void **state)
+static void a_rebuild_keeps_blocks_whose_profiles_are_dropped(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -82,7 +82,7 @@ static void a_retention_that_was_raised_after_profiles_went_does_not_bring_them_
     close_fixture(&fix);
 }
 
-static void days_that_lie_in_segments_only_are_built_again(void **state)
+static void days_stored_only_in_segments_are_built_again(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -139,7 +139,7 @@ static void *ask_for_rebuild(void *context)
 }
 
 /* A builder's transaction, held open between what it wrote and its end. */
-static void blocks_that_are_being_built_do_not_outlive_or_underlive_built_to(void **state)
+static void a_rebuild_waits_for_blocks_that_are_being_built(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -176,10 +176,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_leaf_that_a_late_profile_made_again_does_not_discard_roll_ups),
-        cmocka_unit_test(a_retention_that_was_raised_after_profiles_went_does_not_bring_them_back),
-        cmocka_unit_test(days_that_lie_in_segments_only_are_built_again),
+        cmocka_unit_test(a_rebuild_keeps_blocks_whose_profiles_are_dropped),
+        cmocka_unit_test(days_stored_only_in_segments_are_built_again),
         cmocka_unit_test(a_deletion_in_the_middle_does_not_stop_a_rebuild),
-        cmocka_unit_test(blocks_that_are_being_built_do_not_outlive_or_underlive_built_to),
+        cmocka_unit_test(a_rebuild_waits_for_blocks_that_are_being_built),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

@@ -96,7 +96,7 @@ static void expired_days_are_dropped_table_by_table(void **state)
     close_fixture(&fix);
 }
 
-static void for_ever_is_for_ever(void **state)
+static void a_retention_of_0_keeps_profiles_forever(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -205,7 +205,7 @@ static void tenants_keep_their_settings(void **state)
     close_fixture(&fix);
 }
 
-static void a_changed_setting_is_not_acted_on_before_all_servers_know(void **state)
+static void a_changed_setting_is_applied_after_all_servers_have_read_it(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -274,7 +274,7 @@ static void raised_retention_begins_where_the_shorter_one_has_deleted(void **sta
 
 /* ---- sweep ---- */
 
-static void series_that_ended_are_swept_with_what_only_they_used(void **state)
+static void ended_series_are_swept_with_the_rows_that_only_they_used(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -467,13 +467,13 @@ int main(void)
     g_began_ns = hearth_clock_wall_ns();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(expired_days_are_dropped_table_by_table),
-        cmocka_unit_test(for_ever_is_for_ever),
+        cmocka_unit_test(a_retention_of_0_keeps_profiles_forever),
         cmocka_unit_test(profiles_stay_until_their_roll_ups_are_built),
         cmocka_unit_test(a_drop_that_was_begun_is_finished),
         cmocka_unit_test(tenants_keep_their_settings),
-        cmocka_unit_test(a_changed_setting_is_not_acted_on_before_all_servers_know),
+        cmocka_unit_test(a_changed_setting_is_applied_after_all_servers_have_read_it),
         cmocka_unit_test(raised_retention_begins_where_the_shorter_one_has_deleted),
-        cmocka_unit_test(series_that_ended_are_swept_with_what_only_they_used),
+        cmocka_unit_test(ended_series_are_swept_with_the_rows_that_only_they_used),
         cmocka_unit_test(a_series_that_gets_an_hour_before_the_sweep_has_the_lock_stays),
         cmocka_unit_test(a_series_that_gets_an_hour_after_the_sweep_gets_another_id),
         cmocka_unit_test(a_trimmed_series_that_returns_is_found),

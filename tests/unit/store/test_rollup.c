@@ -93,7 +93,7 @@ static void builds_a_bucket_when_its_grace_has_passed(void **state)
     close_rig(&rig);
 }
 
-static void sums_hours_and_days_also_when_they_end_in_silence(void **state)
+static void sums_hours_and_days_even_if_no_profile_follows_them(void **state)
 {
     (void)state;
     struct rig rig;
@@ -306,7 +306,7 @@ int main(void)
     hearth_log_set_level(HEARTH_LOG_ERROR);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(builds_a_bucket_when_its_grace_has_passed),
-        cmocka_unit_test(sums_hours_and_days_also_when_they_end_in_silence),
+        cmocka_unit_test(sums_hours_and_days_even_if_no_profile_follows_them),
         cmocka_unit_test(catches_up_on_profiles_of_days_ago),
         cmocka_unit_test(a_new_service_is_built_beside_a_silent_one),
         cmocka_unit_test(folds_late_profiles_and_keeps_their_parts_few),

@@ -409,7 +409,7 @@ static void counters_keep_their_values_when_only_names_change(void **state)
     close_counting(&counting);
 }
 
-static void deletions_take_nothing_back(void **state)
+static void deletions_do_not_decrease_counters(void **state)
 {
     (void)state;
     struct counting counting;
@@ -432,7 +432,7 @@ static void deletions_take_nothing_back(void **state)
     close_counting(&counting);
 }
 
-static void after_an_outage_it_goes_on_ten_minutes_at_a_time(void **state)
+static void a_rule_catches_up_ten_minutes_at_a_time_after_an_outage(void **state)
 {
     (void)state;
     struct counting counting;
@@ -592,8 +592,8 @@ int main(void)
         cmocka_unit_test(a_server_that_dies_or_loses_the_lease_after_the_sum_has_changed_nothing),
         cmocka_unit_test(a_rule_that_changes_while_it_is_summed_begins_again),
         cmocka_unit_test(counters_keep_their_values_when_only_names_change),
-        cmocka_unit_test(deletions_take_nothing_back),
-        cmocka_unit_test(after_an_outage_it_goes_on_ten_minutes_at_a_time),
+        cmocka_unit_test(deletions_do_not_decrease_counters),
+        cmocka_unit_test(a_rule_catches_up_ten_minutes_at_a_time_after_an_outage),
         cmocka_unit_test(one_rule_that_cannot_be_summed_does_not_hold_up_the_others),
         cmocka_unit_test(
             a_rule_that_takes_all_the_time_of_its_turn_does_not_keep_the_others_from_theirs),

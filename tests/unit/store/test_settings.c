@@ -55,7 +55,7 @@ static void settings_hold_at_once_where_they_are_set_and_soon_elsewhere(void **s
     close_store(there);
 }
 
-static void a_value_below_zero_takes_the_setting_away_and_the_latest_of_a_name_counts(void **state)
+static void a_negative_value_deletes_the_setting_and_the_last_of_a_name_counts(void **state)
 {
     (void)state;
     char url[256];
@@ -72,7 +72,7 @@ static void a_value_below_zero_takes_the_setting_away_and_the_latest_of_a_name_c
     close_store(store);
 }
 
-static void a_tenant_is_made_only_when_asked_for_and_has_an_empty_index(void **state)
+static void a_tenant_is_created_on_request_only_and_has_an_empty_index(void **state)
 {
     (void)state;
     char url[256];
@@ -93,8 +93,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(settings_hold_at_once_where_they_are_set_and_soon_elsewhere),
-        cmocka_unit_test(a_value_below_zero_takes_the_setting_away_and_the_latest_of_a_name_counts),
-        cmocka_unit_test(a_tenant_is_made_only_when_asked_for_and_has_an_empty_index),
+        cmocka_unit_test(a_negative_value_deletes_the_setting_and_the_last_of_a_name_counts),
+        cmocka_unit_test(a_tenant_is_created_on_request_only_and_has_an_empty_index),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

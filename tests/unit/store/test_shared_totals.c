@@ -194,7 +194,7 @@ static void an_hour_in_pieces_shares_rows_when_it_ends(void **state)
     close_fixture(&fix);
 }
 
-static void of_series_with_one_profile_each_the_sums_are_the_values(void **state)
+static void sums_of_series_with_one_profile_each_are_their_values(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -261,7 +261,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(series_with_few_profiles_share_rows),
         cmocka_unit_test(an_hour_in_pieces_shares_rows_when_it_ends),
-        cmocka_unit_test(of_series_with_one_profile_each_the_sums_are_the_values),
+        cmocka_unit_test(sums_of_series_with_one_profile_each_are_their_values),
         cmocka_unit_test(many_series_have_several_rows),
         cmocka_unit_test(damaged_shared_rows_are_refused),
     };

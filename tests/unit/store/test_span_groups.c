@@ -180,7 +180,7 @@ static int32_t make_task(struct fixture *fix, const char *id, int kind, int64_t 
     return service_id;
 }
 
-static void only_services_with_a_trace_task_are_kept_when_asked_for(void **state)
+static void only_services_with_a_trace_task_are_kept_if_requested(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -208,7 +208,7 @@ static struct hearth_task_snapshot snapshot(const char *task, const char *segmen
         {.sequence = sequence, .at_ms = 1000 + sequence * 10, .frames = frames, .n_frames = 2}};
 }
 
-static void snapshots_of_a_segment_are_one_row_and_come_twice_without_harm(void **state)
+static void snapshots_of_a_segment_are_one_row_even_if_they_arrive_twice(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -428,8 +428,8 @@ int main(void)
         cmocka_unit_test(spans_of_a_node_that_is_down_wait_and_those_of_others_are_stored),
         cmocka_unit_test(a_segment_is_found_by_its_trace_its_id_and_its_service),
         cmocka_unit_test(bytes_and_their_hexadecimal_text_are_one_trace),
-        cmocka_unit_test(only_services_with_a_trace_task_are_kept_when_asked_for),
-        cmocka_unit_test(snapshots_of_a_segment_are_one_row_and_come_twice_without_harm),
+        cmocka_unit_test(only_services_with_a_trace_task_are_kept_if_requested),
+        cmocka_unit_test(snapshots_of_a_segment_are_one_row_even_if_they_arrive_twice),
         cmocka_unit_test(a_segment_that_has_its_snapshots_gets_no_more),
         cmocka_unit_test(an_item_that_cannot_be_stored_fails_alone),
         cmocka_unit_test(snapshots_of_an_expired_task_are_deleted),

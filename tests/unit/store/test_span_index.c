@@ -146,7 +146,7 @@ static void a_repeated_push_stores_nothing(void **state)
 }
 
 /* Each fold has some ids of its own and one that all have. */
-static void parts_are_merged_and_nothing_is_lost(void **state)
+static void parts_are_merged_without_loss(void **state)
 {
     (void)state;
     enum {
@@ -186,7 +186,7 @@ static void parts_are_merged_and_nothing_is_lost(void **state)
     close_fixture(&fix);
 }
 
-static void the_latest_within_the_range_up_to_the_limit(void **state)
+static void a_limit_keeps_the_latest_associations_of_the_range(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -224,7 +224,7 @@ static void the_latest_within_the_range_up_to_the_limit(void **state)
 }
 
 /* More lookups than keys in the statement. */
-static void many_ids_are_asked_at_once(void **state)
+static void many_ids_are_looked_up_at_once(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -326,7 +326,7 @@ static void insert_fresh(struct fixture *fix, const char *values)
 }
 
 /* More rows than a transaction takes, each of one association: 0x01 (one), series 0x01, time 0, key, a span. */
-static void all_that_waits_is_folded_however_small_its_rows_are(void **state)
+static void all_waiting_rows_are_folded_however_small_they_are(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -341,7 +341,7 @@ static void all_that_waits_is_folded_however_small_its_rows_are(void **state)
 }
 
 /* Ids that do not spread: half a million keys in one bucket, and bucket 0 says that there is next to nothing. */
-static void ids_that_do_not_spread_are_merged_too_and_nothing_is_lost(void **state)
+static void unevenly_spread_ids_are_merged_without_loss(void **state)
 {
     (void)state;
     enum {
@@ -380,7 +380,7 @@ static void ids_that_do_not_spread_are_merged_too_and_nothing_is_lost(void **sta
 }
 
 /* Whatever statistics say of leaves that are new and small. */
-static void leaves_are_looked_into_by_their_key_alone(void **state)
+static void leaves_are_searched_by_their_key_only(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -408,14 +408,14 @@ int main(void)
         cmocka_unit_test(acknowledged_spans_are_found_before_and_after_they_are_folded),
         cmocka_unit_test(other_tenants_find_nothing),
         cmocka_unit_test(a_repeated_push_stores_nothing),
-        cmocka_unit_test(parts_are_merged_and_nothing_is_lost),
-        cmocka_unit_test(the_latest_within_the_range_up_to_the_limit),
-        cmocka_unit_test(many_ids_are_asked_at_once),
+        cmocka_unit_test(parts_are_merged_without_loss),
+        cmocka_unit_test(a_limit_keeps_the_latest_associations_of_the_range),
+        cmocka_unit_test(many_ids_are_looked_up_at_once),
         cmocka_unit_test(stored_spans_are_found_by_their_ids),
         cmocka_unit_test(associations_of_a_deleted_service_are_removed),
-        cmocka_unit_test(all_that_waits_is_folded_however_small_its_rows_are),
-        cmocka_unit_test(ids_that_do_not_spread_are_merged_too_and_nothing_is_lost),
-        cmocka_unit_test(leaves_are_looked_into_by_their_key_alone),
+        cmocka_unit_test(all_waiting_rows_are_folded_however_small_they_are),
+        cmocka_unit_test(unevenly_spread_ids_are_merged_without_loss),
+        cmocka_unit_test(leaves_are_searched_by_their_key_only),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

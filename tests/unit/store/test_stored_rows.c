@@ -167,7 +167,7 @@ static void assert_read(struct fixture *fix, int64_t compacted_to_ns, int64_t fr
     assert_int_equal(c.next, fix->n_rows);
 }
 
-static void rows_of_the_table_come_by_series_and_time(void **state)
+static void rows_of_the_table_are_sorted_by_series_and_time(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -180,7 +180,7 @@ static void rows_of_the_table_come_by_series_and_time(void **state)
     close_fixture(&fix);
 }
 
-static void rows_of_segments_of_several_parts_come_by_series_and_time(void **state)
+static void rows_of_segments_of_several_parts_are_sorted_by_series_and_time(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -237,8 +237,8 @@ static void an_hour_without_rows_is_empty_and_a_damaged_segment_is_named(void **
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_the_table_come_by_series_and_time),
-        cmocka_unit_test(rows_of_segments_of_several_parts_come_by_series_and_time),
+        cmocka_unit_test(rows_of_the_table_are_sorted_by_series_and_time),
+        cmocka_unit_test(rows_of_segments_of_several_parts_are_sorted_by_series_and_time),
         cmocka_unit_test(an_hour_without_rows_is_empty_and_a_damaged_segment_is_named),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);

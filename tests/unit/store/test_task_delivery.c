@@ -113,7 +113,7 @@ static const char *ask_instance(struct fixture *fix, const char *instance,
     return text_of_told();
 }
 
-static void a_task_is_said_until_the_agents_cursor_has_passed_it(void **state)
+static void a_task_is_delivered_until_the_agents_cursor_has_passed_it(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -234,7 +234,7 @@ static void a_new_agent_takes_over_once_the_old_one_is_silent(void **state)
     close_fixture(&fix);
 }
 
-static void an_instance_is_told_with_a_time_above_all_that_it_was_told(void **state)
+static void an_instance_gets_a_time_later_than_all_that_it_got_before(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -330,7 +330,7 @@ static void finish(struct fixture *fix, const char *id, int64_t at_ms)
                                         &entry, NULL, &err));
 }
 
-static void an_instance_is_not_told_of_a_task_that_would_disturb_one_that_it_runs(void **state)
+static void an_instance_gets_no_task_that_would_disturb_its_running_one(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -381,7 +381,7 @@ static void a_repeated_delivery_counts_from_its_own_time(void **state)
     close_fixture(&fix);
 }
 
-static void asking_is_noted_once_a_minute_and_pauses_are_seen(void **state)
+static void polls_are_recorded_once_a_minute_and_pauses_are_detected(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -475,18 +475,18 @@ static void two_servers_give_one_agent_no_time_twice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_task_is_said_until_the_agents_cursor_has_passed_it),
+        cmocka_unit_test(a_task_is_delivered_until_the_agents_cursor_has_passed_it),
         cmocka_unit_test(a_process_that_registers_late_gets_the_task_above_its_cursor),
         cmocka_unit_test(only_matching_tasks_that_run_now_are_delivered),
         cmocka_unit_test(
             a_network_task_is_one_command_for_its_instance_and_comes_again_when_kept_alive),
         cmocka_unit_test(a_new_agent_takes_over_once_the_old_one_is_silent),
-        cmocka_unit_test(an_instance_is_told_with_a_time_above_all_that_it_was_told),
+        cmocka_unit_test(an_instance_gets_a_time_later_than_all_that_it_got_before),
         cmocka_unit_test(where_one_task_fits_an_answer_the_oldest_is_first_and_none_is_lost),
         cmocka_unit_test(a_short_task_of_instances_is_handed_out_for_five_minutes),
-        cmocka_unit_test(an_instance_is_not_told_of_a_task_that_would_disturb_one_that_it_runs),
+        cmocka_unit_test(an_instance_gets_no_task_that_would_disturb_its_running_one),
         cmocka_unit_test(a_repeated_delivery_counts_from_its_own_time),
-        cmocka_unit_test(asking_is_noted_once_a_minute_and_pauses_are_seen),
+        cmocka_unit_test(polls_are_recorded_once_a_minute_and_pauses_are_detected),
         cmocka_unit_test(a_cursor_out_of_range_is_refused),
         cmocka_unit_test(two_servers_give_one_agent_no_time_twice),
     };

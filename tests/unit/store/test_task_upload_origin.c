@@ -66,7 +66,7 @@ static const char *origin_of(struct fixture *fix, char digit)
     return text;
 }
 
-static void the_file_before_is_the_latest_of_its_event_and_instance(void **state)
+static void the_preceding_file_is_the_latest_of_its_event_and_instance(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -120,7 +120,7 @@ static void a_lower_cursor_of_the_agent_is_another_process(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_file_before_is_the_latest_of_its_event_and_instance),
+        cmocka_unit_test(the_preceding_file_is_the_latest_of_its_event_and_instance),
         cmocka_unit_test(a_lower_cursor_of_the_agent_is_another_process),
     };
     return cmocka_run_group_tests(tests, start_cluster_at_t0, stop_cluster);

@@ -294,7 +294,7 @@ static void tasks_are_listed_the_latest_first_in_pages(void **state)
     close_fixture(&fix);
 }
 
-static void the_first_time_of_an_event_stays_and_its_last_message(void **state)
+static void an_event_keeps_its_first_time_and_its_last_message(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -384,7 +384,7 @@ static void a_task_that_ends_soon_is_extended_once(void **state)
     close_fixture(&fix);
 }
 
-static void tasks_go_their_time_after_their_end_with_what_was_said_of_them(void **state)
+static void ended_tasks_are_deleted_with_their_log_after_their_retention(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -417,9 +417,9 @@ int main(void)
         cmocka_unit_test(one_of_two_overlapping_tasks_on_two_servers_is_taken),
         cmocka_unit_test(a_tenant_sees_changes_and_counts_its_own_tasks_only),
         cmocka_unit_test(tasks_are_listed_the_latest_first_in_pages),
-        cmocka_unit_test(the_first_time_of_an_event_stays_and_its_last_message),
+        cmocka_unit_test(an_event_keeps_its_first_time_and_its_last_message),
         cmocka_unit_test(a_task_that_ends_soon_is_extended_once),
-        cmocka_unit_test(tasks_go_their_time_after_their_end_with_what_was_said_of_them),
+        cmocka_unit_test(ended_tasks_are_deleted_with_their_log_after_their_retention),
     };
     return cmocka_run_group_tests(tests, start_cluster_at_t0, stop_cluster);
 }

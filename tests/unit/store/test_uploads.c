@@ -204,7 +204,7 @@ static void *claim_one(void *arg)
     return NULL;
 }
 
-static void claimers_that_come_at_once_share_the_queue(void **state)
+static void concurrent_claimers_share_the_queue(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -273,7 +273,7 @@ int main(void)
         cmocka_unit_test(parts_arrive_in_any_order_and_again_until_the_upload_is_queued),
         cmocka_unit_test(a_tenant_has_as_many_uploads_and_bytes_as_its_quota_allows),
         cmocka_unit_test(an_upload_is_claimed_by_one_server_until_its_lease_ends),
-        cmocka_unit_test(claimers_that_come_at_once_share_the_queue),
+        cmocka_unit_test(concurrent_claimers_share_the_queue),
         cmocka_unit_test(progress_and_results_are_written_once),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
