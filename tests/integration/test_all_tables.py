@@ -25,7 +25,7 @@ class AllTables(unittest.TestCase):
     def test_the_dump_of_a_schema_has_rows_of_its_tables(self):
         self.assertLessEqual(set(schema_dump.empty_tables(self.cluster)), MAY_BE_EMPTY)
 
-    def test_the_questions_about_the_dump_have_answers(self):
+    def test_queries_of_the_dump_have_answers(self):
         for method, request in schema_dump.questions(self.end - 8 * HOUR, self.end - 1):
             self.assertTrue(self.server.connect(method, request), method)
 

@@ -188,7 +188,7 @@ class Cli(unittest.TestCase):
 
     # ---- tenants ----
 
-    def test_a_server_with_tenants_wants_one(self):
+    def test_a_server_with_tenants_requires_a_tenant(self):
         server = Server("--multitenancy")
         try:
             url = {"HEARTH_URL": "http://127.0.0.1:%d" % server.port}
@@ -205,7 +205,7 @@ class Cli(unittest.TestCase):
 
     # ---- upload ----
 
-    def test_gzip_raw_and_zstd_pprof_are_the_same(self):
+    def test_gzip_raw_and_zstd_pprof_are_stored_equally(self):
         raw = shop().encode(compress=False)
         zstd = subprocess.run(["zstd", "-c"], input=raw, stdout=subprocess.PIPE).stdout if has_zstd() else gzip.compress(raw)
         for name, data in (("raw", raw), ("gzip", gzip.compress(raw)), ("two", gzip.compress(raw[:9]) + gzip.compress(raw[9:])),
@@ -220,7 +220,7 @@ class Cli(unittest.TestCase):
         self.assertEqual(done.out, "-: 5 samples, 2 sample types\n")
         self.assertEqual(self.merged("stdin").by_stack(0), shop_stacks(1))
 
-    def test_perf_script_text_plain_and_gzip_give_the_same(self):
+    def test_perf_script_text_is_stored_equally_plain_and_gzipped(self):
         self.assertEqual(len(RECORDINGS), 6)
         with open(RECORDINGS[0], "rb") as file:
             text = gzip.decompress(file.read())
@@ -233,13 +233,13 @@ class Cli(unittest.TestCase):
         self.assertEqual(packed.totals()[0], sum(map(int, headers)))
         self.assertEqual(self.merged("perf-gz", "--type", self.samples_type("perf-gz")).totals()[0], len(headers))
 
-    def test_all_recordings_go_in_one_call(self):
+    def test_all_recordings_are_uploaded_in_one_call(self):
         done = self.upload("recordings", *RECORDINGS, "--time=now")
         self.assertEqual(len(done.lines()), len(RECORDINGS))
         rows = json.loads(self.ask("query", "top", '{service_name="recordings"}', "-o", "json").out)
         self.assertGreater(int(rows["total"]), 0)
 
-    def test_collapsed_text_of_several_writings(self):
+    def test_collapsed_text_is_stored_equally_in_every_encoding(self):
         text = "main;handle;query 3\nmain;handle 1\r\nmain;gc 2\nmain;fib;fib;fib 4\nmain;fib 1\n"
         for name, data in (("utf8", text.encode()), ("gz", gzip.compress(text.encode())),
                            ("utf16", b"\xff\xfe" + text.encode("utf-16-le"))):
@@ -366,7 +366,7 @@ class Cli(unittest.TestCase):
 
     # ---- questions ----
 
-    def test_types(self):
+    def test_types_of_the_range_are_listed_sorted(self):
         done = self.ask("query", "types", "--since", "2h")
         self.assertIn(CPU, done.lines())
         self.assertEqual(done.lines(), sorted(done.lines()))
@@ -376,7 +376,7 @@ class Cli(unittest.TestCase):
         self.assertIn({"ID": CPU, "name": "process_cpu", "sampleType": "cpu", "sampleUnit": "nanoseconds",
                        "periodType": "cpu", "periodUnit": "nanoseconds"}, found["profileTypes"])
 
-    def test_labels_and_values(self):
+    def test_labels_and_values_are_listed_sorted(self):
         names = self.ask("query", "labels", '{service_name="shop"}').lines()
         self.assertEqual(names, sorted(names))
         self.assertLessEqual({"pod", "region", "service_name", "__profile_type__"}, set(names))
@@ -489,7 +489,7 @@ class Cli(unittest.TestCase):
             self.assertEqual(order, sorted(order, reverse=True))
             self.assertEqual(sum(int(f.get("self", 0)) for f in answer["rows"]), int(answer["total"]))
 
-    def test_the_top_table(self):
+    def test_the_top_table_shows_self_and_total(self):
         self.assertEqual(
             self.ask("query", "top", '{service_name="shop"}', "--type", SAMPLES).out,
             "self       %  total        %  function\n"
@@ -514,7 +514,7 @@ class Cli(unittest.TestCase):
 
     # ---- flame ----
 
-    def test_the_flame_graph_as_text(self):
+    def test_the_flame_graph_is_printed_as_text(self):
         self.assertEqual(
             self.ask("flame", '{service_name="shop"}', "--type", SAMPLES, "--min-percent", "0").out,
             "        11 100.00% ████████████████ total\n"
@@ -532,7 +532,7 @@ class Cli(unittest.TestCase):
         self.assertEqual([line.split()[-1] for line in lines[:-1]], ["total", "main", "fib", "fib", "fib", "handle"])
         self.assertEqual(lines[-1], "6 nodes shown; 2 below 30% left out (--min-percent)")
 
-    def test_the_flame_text_sums(self):
+    def test_children_of_the_flame_text_add_up_to_their_parent(self):
         """Of real stacks: children never exceed their parent, and what a parent has beside them is its self."""
         self.upload("sums", RECORDINGS[2])
         ask = ['{service_name="sums"}', "--type", self.samples_type("sums")]
@@ -553,7 +553,7 @@ class Cli(unittest.TestCase):
         return next(t for t in self.ask("query", "values", "__profile_type__", '{service_name="%s"}' % service).lines()
                     if ":samples:" in t)
 
-    def test_the_flame_graph_as_json(self):
+    def test_the_flame_graph_is_printed_as_json(self):
         graph = json.loads(self.ask("flame", '{service_name="shop"}', "-o", "json").out)
         self.assertEqual(graph["total"], "110000000")
         self.assertEqual(graph["names"][0], "total")

@@ -88,7 +88,7 @@ class CliQuestions(unittest.TestCase):
         self.assertEqual((rows["rowCount"], rows["total"]), ("4", "110"))
         self.assertIn("rows 2 to 3 of 5; --limit and --offset show others", self.ask("top", SHOP, "--limit", "2", "--offset", "1"))
 
-    def test_filters_narrow_every_question(self):
+    def test_filters_narrow_every_query(self):
         self.assertEqual(self.json("top", SHOP, "--function", "fib")["total"], "50")
         self.assertEqual(self.json("top", SHOP, "--function", "fib", "--function", "gc")["total"], "70")
         self.assertEqual(self.json("top", SHOP, "--without", "fib")["total"], "60")
@@ -103,7 +103,7 @@ class CliQuestions(unittest.TestCase):
         self.assertEqual(found["series"][0]["points"][0]["value"], 60)
         self.assertIn("query", self.ask("query", "top", SHOP, "--call-site", "main", "--call-site", "handle"))
 
-    def test_rows_of_every_table_narrow_every_question(self):
+    def test_rows_of_every_table_narrow_every_query(self):
         for total, *options in (
             ("50", "--file", "fib.c"), ("60", "--not-file", "fib.c"), ("70", "--file", "/^(fib|gc)/"),
             ("70", "--file", "/^f/", "--file", "gc.c"), ("50", "--line", "fib:1"), ("50", "--line", "fib:1", "--thread", ""),
@@ -200,7 +200,7 @@ class CliQuestions(unittest.TestCase):
         filtered = self.json("diff", BEFORE, AFTER, "--function", "a")["flamegraph"]
         self.assertEqual((filtered["leftTicks"], filtered["rightTicks"]), ("10", "4"))
 
-    def test_diff_asks_for_as_many_nodes_as_the_server_allows(self):
+    def test_diff_requests_as_many_nodes_as_the_server_allows(self):
         limits = lambda value: self.ask_plainly("admin", "limits", "max-flamegraph-nodes=" + value)
         limits("3")
         self.addCleanup(limits, "default")
@@ -272,7 +272,7 @@ class CliQuestions(unittest.TestCase):
         self.assertIn("2 points", spans)
         self.refused('"line" is not a value for --by-kind, which takes profile or span', "heatmap", HEAT, "--by-kind", "line")
 
-    def test_a_heatmap_of_one_value_says_it_once(self):
+    def test_a_heatmap_of_one_value_prints_it_once(self):
         profile = Profile([("cpu", "nanoseconds")], time_ns=self.t * 1_000_000).add(["f"], [7])
         self.server.push(profile.encode(), {"__name__": "process_cpu", "service_name": "even"})
         text = self.ask("heatmap", '{service_name="even"}', "--type", contract.CPU, "--from", str(self.t - 10_000),

@@ -181,7 +181,7 @@ class MainJob(unittest.TestCase):
         )
         self.assertEqual(self.server.label_names(START, END, ['{service_name="wide"}']), derived + ["service_name"])
 
-    def test_names_beyond_ascii_need_the_clients_word(self):
+    def test_names_beyond_ascii_are_sent_only_if_the_client_accepts_them(self):
         selector = ['{service_name="utf8"}']
         names = self.server.label_names(START, END, selector)
         self.assertFalse(any("." in name or not name.isascii() for name in names), names)
@@ -199,7 +199,7 @@ class MainJob(unittest.TestCase):
         self.assertEqual(self.server.label_values("pod", T - 7200 * SECOND, T - 3700 * SECOND), [])
         self.assertEqual(self.server.label_values("no_such", START, END), [])
 
-    def test_label_values_want_a_name(self):
+    def test_label_values_require_a_label_name(self):
         with self.assertRaises(RpcError) as caught:
             self.server.label_values("", START, END)
         self.assertEqual((caught.exception.code, caught.exception.message), ("invalid_argument", "name is required"))
@@ -238,7 +238,7 @@ class MainJob(unittest.TestCase):
 
     # ---- flame graphs ----
 
-    def test_a_flame_graph_has_deltas_sorted_siblings_and_a_total_root(self):
+    def test_a_flame_graph_has_deltas_sorted_siblings_and_the_root_total(self):
         flame = self.flame('{via="grpc"}')
         self.assertEqual(flame.names[0], "total")
         self.assertEqual(flame.levels[0][:3], [0, 110, 0])
@@ -563,7 +563,7 @@ class MainJob(unittest.TestCase):
         out["json"] = self.server.connect(QUERIER + "SelectMergeStacktraces", self.json(CPU, '{service_name="shop"}'))
         return out
 
-    def test_after_a_restart_the_answers_are_the_same_byte_for_byte(self):
+    def test_answers_after_a_restart_are_equal_byte_for_byte(self):
         before = self.answers()
         self.assertEqual(self.server.terminate(), 0)
         self.server.start()
@@ -574,7 +574,7 @@ class MainJob(unittest.TestCase):
 
 
 class CutPprof(unittest.TestCase):
-    def test_a_merged_profile_is_cut_like_a_flame_graph_where_the_server_says_so(self):
+    def test_a_merged_profile_is_cut_like_a_flame_graph_if_the_option_says_so(self):
         server = Server("--flamegraph-nodes-on-pprof", "--default-flamegraph-nodes", "3")
         self.addCleanup(server.stop)
         server.push(wide(T).encode(), {"__name__": "process_cpu", "service_name": "wide"})

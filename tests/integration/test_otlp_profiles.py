@@ -90,7 +90,7 @@ class Profiles(unittest.TestCase):
         self.assertEqual(graph.names[1:], ["main", "work"])
         self.assertEqual(self.graph(more=',"host.name"="h1"').total, graph.total)
 
-    def test_values_types_and_services_of_an_export(self):
+    def test_an_export_keeps_its_values_types_and_services(self):
         e, mine = Exporter(), self.service
         stack = e.stack("wait", "main")
         off_cpu = {"sampleType": e.type("off_cpu", "nanoseconds"), "timeUnixNano": str(T),

@@ -100,7 +100,7 @@ class PgBouncer(unittest.TestCase):
         for server in self.servers:
             self.assertNotIn("level=error", server.log())
 
-    def test_pushes_and_questions_of_many_clients_at_once(self):
+    def test_many_clients_push_and_query_through_the_pool(self):
         start = now_ms()
         def client(number):
             pick = random.Random(number)
@@ -158,7 +158,7 @@ class PgBouncer(unittest.TestCase):
         self.assertTrue(all(batches > 0 for batches, _ in stored), stored)
         self.assertEqual([prepared > 0 for _, prepared in stored], [False, False, True])
 
-    def test_no_session_keeps_anything(self):
+    def test_no_session_keeps_state(self):
         for what in ("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'", "SELECT count(*) FROM pg_prepared_statements"):
             eventually(lambda: sql(self.pooler.url(), what) == [["0"]], 20, what="no lock or statement left behind")
         self.assertEqual(sql(self.pooler.url(), "SHOW client_connection_check_interval"), [["0"]])
@@ -186,7 +186,7 @@ class PgBouncer(unittest.TestCase):
             self.assertEqual(error.code, "unavailable")
             return False
 
-    def test_cancelled_questions_end_in_postgresql_too(self):
+    def test_cancelled_queries_end_in_postgresql_too(self):
         # A database without a builder, whose statements would wait for the lock as well.
         sql(self.cluster.url(), "CREATE DATABASE alone")
         server = Server("--builder=false", database_url=self.pooler.url("alone"))

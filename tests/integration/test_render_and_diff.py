@@ -213,7 +213,7 @@ class RenderAndDiff(unittest.TestCase):
         headers, _ = self.get("render", query=CPU + '{service_name="right"}', format="dot", maxNodes="2", **{"from": str(START)})
         self.assertIn("4 of 6 functions and 0 calls are not shown", headers["hearth-note"])
 
-    def test_a_gauge_says_that_it_is_summed(self):
+    def test_a_note_reports_that_a_gauge_is_summed(self):
         query = "memory:inuse_space:bytes:space:bytes{}"
         headers, body = self.get("render", query=query, **{"from": str(START), "until": str(END)})
         self.assertEqual((headers["hearth-aggregation"], json.loads(body)["flamebearer"]["numTicks"]), ("sum", 64))
@@ -244,12 +244,12 @@ class RenderAndDiff(unittest.TestCase):
             answer = self.server.connect(QUERIER + "Diff", {"left": everything, "right": {**everything, **part}})["flamegraph"]
             self.assertEqual((answer["leftTicks"], answer["rightTicks"]), ("12", total))
 
-    def test_nothing_on_both_sides_is_one_box_of_zeros(self):
+    def test_two_empty_sides_are_one_box_of_zeros(self):
         nobody = self.side('{service_name="nobody"}')
         d = self.diff(nobody, nobody)
         self.assertEqual((d.names, d.levels, d.total), (["total"], [[0, 0, 0, 0, 0, 0, "total"]], 0))
 
-    def test_errors_say_which_side_they_are_about(self):
+    def test_errors_name_the_side_of_the_mistake(self):
         good = self.side('{service_name="left"}')
         ask = lambda fields: lambda: self.server.call(QUERIER + "Diff", fields)
         self.refused(ask([(2, good)]), "invalid_argument", "left: ")

@@ -119,7 +119,7 @@ class Modes(unittest.TestCase):
         self.assertEqual(push_and_ask(server), 5)
         server.stop()
 
-    def test_another_word_is_refused(self):
+    def test_an_unknown_mode_is_refused(self):
         done = subprocess.run([HEARTHD, "--sandbox", "maybe"], capture_output=True, text=True, env=server_environment())
         self.assertEqual((done.returncode, done.stderr), (2, "hearthd: sandbox must be on, off or log\n"))
 
@@ -141,7 +141,7 @@ class Modes(unittest.TestCase):
             self.assertEqual(victim.read_text(), "untouched")
             (data / name).unlink()
 
-    def test_dumpable_is_what_it_says(self):
+    def test_the_option_dumpable_lets_the_user_read_the_process(self):
         server = Server("--dumpable")
         self.addCleanup(server.stop)
         pid = server.process.pid

@@ -108,7 +108,7 @@ class Streams(unittest.TestCase):
         self.assertEqual(call((event(i) for i in range(10_000)), timeout=60), b"")
         self.assertEqual(self.handled() - before, 10_000)
 
-    def test_one_line_of_the_log_tells_of_a_whole_stream(self):
+    def test_one_line_of_the_log_describes_a_whole_stream(self):
         Sender(self.server.channel, ACCESS_LOG).send(b"", b"", b"").half_close().answer()
         lines = server.eventually(
             lambda: [l for l in self.server.log().splitlines() if ACCESS_LOG in l and "messages=3" in l]
@@ -181,7 +181,7 @@ class Streams(unittest.TestCase):
         server.eventually(lambda: self.open_streams() == 0)
         self.assertEqual(self.handled() - before, 1)
 
-    def test_it_is_offered_over_grpc_only(self):
+    def test_streams_are_offered_over_grpc_only(self):
         for path in (EVENTS, ACCESS_LOG):
             status, _, body = self.server.http("POST", "/" + path, b"{}", JSON)
             self.assertEqual((status, json.loads(body)["code"]), (501, "unimplemented"))
@@ -199,7 +199,7 @@ class ReadAhead(unittest.TestCase):
     def handled(self, at):
         return at.metrics().get(("hearth_stream_messages_total", (("method", EVENTS),)), 0)
 
-    def test_it_does_not_take_the_memory_of_what_is_in_work(self):
+    def test_reading_ahead_does_not_use_the_memory_of_messages_in_work(self):
         """A message and what it is decoded to have 400 KB; three of them do not fit together, and need not."""
         at = self.start("--push-memory-bytes", "1m")
         large = wire.encode([(5, "x" * 200_000)])
@@ -312,7 +312,7 @@ class BothWays(unittest.TestCase):
         self.assertEqual(self.end(call), grpc.StatusCode.DEADLINE_EXCEEDED)
         self.assertEqual(events.half_close().answer(), b"", "what holds nothing waits for ever")
 
-    def test_a_stop_ends_it_at_once(self):
+    def test_a_stop_ends_reading_ahead_at_once(self):
         call = self.open(self.metadata())
         self.assertEqual(next(call), self.CONTINUE)
         started = time.monotonic()

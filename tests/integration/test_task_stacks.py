@@ -122,7 +122,7 @@ class Taking(Case):
         none, answer = analyze(self.server, [self.schedule()], **ranges((1, 2)))
         self.assertEqual((none, "no stack traces in these ranges" in answer["tip"]), ({}, True))
 
-    def test_schedules_and_labels(self):
+    def test_schedules_and_labels_are_listed(self):
         for at in (self.now - 10_000, self.now - 5000):
             agent.collect(self.server, [agent.on_cpu((0, 1), 1, user="main", task=self.meta(at))])
         found = self.server.connect(agent.TASKS + "ListSchedules", {"taskId": self.task})["schedules"]
@@ -153,7 +153,7 @@ class Taking(Case):
         found = {r["name"]: (r.get("self", "0"), r["total"]) for r in rows}
         self.assertEqual(found, {"[kernel]": ("4", "4"), "app": ("0", "4")})
 
-    def test_off_cpu_by_switches_and_by_time(self):
+    def test_off_cpu_stacks_are_weighted_by_switches_or_by_time(self):
         agent.collect(
             self.server,
             [
@@ -256,7 +256,7 @@ class Taking(Case):
         self.assertEqual(self.server.connect(agent.TASKS + "ListSchedules", {"taskId": self.task}), {})
         self.assertEqual(self.ordinary(SAMPLES), {})
 
-    def test_questions_that_make_no_sense(self):
+    def test_queries_that_make_no_sense_are_refused(self):
         agent.collect(self.server, [agent.on_cpu((0, 1), 1, user="main", task=self.meta(self.now))])
         cases = [
             ("ListSchedules", {}, "invalid_argument"),
@@ -282,7 +282,7 @@ class Taking(Case):
 class Crashes(Case):
     """A second server of the same database, killed in the midst of streams; what it did not acknowledge is sent to the first."""
 
-    def test_sent_again_after_kill_9(self):
+    def test_data_sent_again_after_kill_9_counts_once(self):
         second = server.Server(database_url=self.server.postgres_url())
         flushes = [self.now - 5000 * i for i in range(8)]
 

@@ -81,7 +81,7 @@ class OneServer(unittest.TestCase):
     def stored(self, table, where="true"):
         return int(self.server.sql("SELECT count(*) FROM hearth_data.%s WHERE %s" % (table, where))[0][0])
 
-    def test_the_whole_life_of_a_task(self):
+    def test_a_trace_task_is_created_delivered_and_analysed(self):
         self.agent.report()
         task = new_task(self.server, self.service)
         told = self.agent.query_tasks("skywalking.v3.ProfileTask/getProfileTaskCommands")
@@ -129,7 +129,7 @@ class OneServer(unittest.TestCase):
         self.assertEqual(self.stored("span_group", "endpoint = '%s' AND segment_id = 'twice-%s'" % (ENDPOINT, task)), 1)
         self.assertEqual(len(segments_of(self.server, task)[0]), 1)
 
-    def test_segments_of_two_threads_and_of_strangers(self):
+    def test_segments_of_other_threads_belong_to_a_request_and_foreign_ones_do_not(self):
         task = new_task(self.server, self.service)
         other = Instance(self.server, self.service, self.service + "-2")
         start, trace = now_ms() - 500, "trace-" + task
@@ -178,7 +178,7 @@ class OneServer(unittest.TestCase):
         self.assertEqual(tree, {"main:1": (7, 70, 0), "main:1/serve:1": (7, 70, 20), "main:1/serve:1/query:1": (5, 50, 50)})
         self.assertEqual(tip, "")
 
-    def test_the_command_line(self):
+    def test_the_command_line_shows_segments_and_spans(self):
         url = "http://127.0.0.1:%d" % self.server.port
         task, start = new_task(self.server, self.service), now_ms()
         self.agent.send_snapshots(*dumps(task, "cli-" + task, start))
@@ -223,7 +223,7 @@ class OneServer(unittest.TestCase):
             imported = hearth("--url", url, "task", "import", archive.name).out.split()[0]
         self.assertEqual(hearth("--url", url, "task", "threads", imported).out, ran.out)
 
-    def test_streams_of_nothing_and_of_unknown_tasks(self):
+    def test_empty_streams_and_data_of_unknown_tasks_are_accepted(self):
         self.assertEqual(self.agent.send_segments(), [])
         self.assertEqual(self.agent.send_snapshots(), [])
         unknown = "1700000000000_" + uuid.uuid4().hex
@@ -315,7 +315,7 @@ class OneServer(unittest.TestCase):
         answer = self.server.connect("hearth.v1.ProcessService/ListInstances", {"service": self.service})
         self.assertEqual([i["instance"] for i in answer["instances"]], [self.agent.instance])
 
-    def test_spans_do_not_wait_for_what_else_their_tenant_does(self):
+    def test_spans_do_not_wait_for_other_work_of_their_tenant(self):
         now = now_ms()
         self.agent.send_segments(self.agent.segment("t", "before-" + self.service, [span(0, ENDPOINT, now, now + 1)]))
         other = Instance(self.server, self.service, "new-one")
@@ -395,7 +395,7 @@ class Kept(unittest.TestCase):
 
 
 class Bounded(unittest.TestCase):
-    def test_too_many_in_a_second_and_too_large_ones(self):
+    def test_segments_beyond_the_rate_or_size_are_dropped_or_cut(self):
         server = Server("--max-segment-rate", "5", "--max-segment-bytes", "2k")
         agent, now = Instance(server, "shop", "i"), now_ms()
         spans = [span(i, "operation number %d" % i, now, now + 1, i - 1, tags={"q": "%d" % i * 200}) for i in range(90)]

@@ -417,7 +417,7 @@ class TraceProfiles(unittest.TestCase):
         both = self.ask(RPC + "LookupTrace", {"traces": [{"traceId": trace.hex()}, {"traceId": trace.hex()}]}, tenant)["results"]
         self.assertEqual([len(one["stored"]) for one in both], [4, 1], "all answers of a request share the limit")
 
-    def test_a_span_that_is_found_as_local_root_says_how_it_was_stored(self):
+    def test_a_span_found_as_local_root_reports_how_it_was_stored(self):
         tenant, now = "rooted", (self.data.end - MINUTE) * MS
         trace, root, leaf = otlp.new_trace(), otlp.new_span(), otlp.new_span()
         self.export(tenant, ({"service.name": "front"}, [otlp.span(trace, root, "GET /", now, now + 5 * MS)]))
@@ -494,7 +494,7 @@ class TraceProfiles(unittest.TestCase):
         self.assertEqual([found["searched"].count('pod="%s"' % pod) for pod in pods], [1] * 15)
         self.assertEqual(found["searched"].count("span-window-lookback: 1h"), 15)
 
-    def test_a_tracer_may_say_under_which_id_samples_are(self):
+    def test_a_tracer_may_name_the_id_of_its_samples(self):
         tenant, now = "renamed", (self.data.end - MINUTE) * MS
         trace, span = otlp.new_trace(), otlp.new_span()
         tagged = otlp.span(trace, span, "work", now, now + MS, tags={"pyroscope.profile.id": "00000000000000ab"})
@@ -516,7 +516,7 @@ class TraceProfiles(unittest.TestCase):
         span = self.spans("segment.17.2", tenant="agents")[0]["spans"][0]
         self.assertEqual((span["spanId"], span["span"]["name"], span["span"]["traceId"]), ("segment.17.2/0", "/pay", "trace.17.1"))
 
-    def test_a_query_names_ids_and_names_of_what_is_known(self):
+    def test_a_query_may_name_stored_spans_by_id_and_name(self):
         tenant, now = "names", self.data.end - MINUTE
         agent = Instance(self.raw, tenant, "names-1", tenant=tenant)
         agent.send_segments(agent.segment("trace.18.1", "segment.18.2", [agents_span(0, "/pay", now, now + 50), agents_span(1, "SQL", now + 5, now + 9, 0)]))
@@ -539,7 +539,7 @@ class TraceProfiles(unittest.TestCase):
         said = self.refused("invalid_argument", self.spans, "ab", options={"window": {"query": '{x="${__span.duration}"}'}}, **known)
         self.assertIn("unknown variable ${__span.duration} in the query, at offset 4", said)
 
-    def test_of_start_and_end_the_one_left_out_is_that_of_the_stored_span_or_the_other(self):
+    def test_a_missing_start_or_end_is_taken_from_the_stored_span_or_the_other_time(self):
         tenant, ns = "halves", (self.data.end - 10 * MINUTE) * MS
         span = otlp.new_span()
         self.export(tenant, ({"service.name": tenant}, [otlp.span(otlp.new_trace(), span, "work", ns, ns + 8 * MS)]))
@@ -593,7 +593,7 @@ class TraceProfiles(unittest.TestCase):
         said = self.refused("not_found", self.spans, hex_of(NOBODY, 16), options={"exactOnly": True}, tenant=tenant)
         self.assertIn("max-query-lookback", said)
 
-    def test_a_refusal_for_expired_samples_says_since_when_samples_are_kept(self):
+    def test_a_refusal_for_expired_samples_names_the_start_of_retention(self):
         tenant, span = "short", "00000000000000ef"
         self.push_one("short", [("work", 5, {"span_id": span})], self.data.start * MS, tenant)
         self.assertEqual(types_of(self.spans(span, tenant=tenant)[0])[CPU], (5, 1))

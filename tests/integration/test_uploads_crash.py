@@ -51,7 +51,7 @@ class Crashes(unittest.TestCase):
             self.assertEqual(total(self.server, profile_type, "shop"), expected, profile_type)
         return done
 
-    def test_kill_9_while_profiles_are_being_stored(self):
+    def test_kill_9_while_profiles_are_being_stored_loses_and_doubles_nothing(self):
         hold = self.hold_commits()
         upload_id = self.client.upload(RECORDING)
         self.wait_for("state = 2 AND storing_at > 0")
@@ -62,7 +62,7 @@ class Crashes(unittest.TestCase):
         self.assertTrue(all(result.get("profileId") for result in done["results"]), done["results"])
         self.assertEqual(self.sql("SELECT n_lost FROM hearth_data.profile_upload"), [["1"]])
 
-    def test_kill_9_between_the_commit_and_its_note(self):
+    def test_kill_9_between_the_commit_and_its_note_doubles_nothing(self):
         hold = self.hold_commits()
         upload_id = self.client.upload(RECORDING)
         self.wait_for("state = 2 AND storing_at > 0")
@@ -99,7 +99,7 @@ class Crashes(unittest.TestCase):
         failed = self.lose_while_storing("n_lost = 2")
         self.assertIn("each time when 3 servers were lost; 0 of its profiles are stored", failed["reason"])
 
-    def test_kill_9_at_random_moments(self):
+    def test_kill_9_at_random_moments_loses_and_doubles_nothing(self):
         seed = random.randrange(10**6)
         rng = random.Random(seed)
         text, expected = collapsed(200_000)
@@ -185,7 +185,7 @@ class Crashes(unittest.TestCase):
         finally:
             other.stop()
 
-    def test_a_database_that_comes_back_within_the_lease_or_later(self):
+    def test_uploads_survive_a_database_that_returns_within_the_lease_or_later(self):
         hold = self.hold_commits()
         upload_id = self.client.upload(RECORDING)
         self.wait_for("state = 2 AND storing_at > 0")
