@@ -112,11 +112,11 @@ class Page(PageTest):
         self.assertIn("—", [cell.text for cell in self.driver.find_elements("css selector", ".rows tbody td.number")])
         self.assertTrue(self.browser.run("const rows = document.querySelector('.rows'); return rows.scrollWidth <= rows.clientWidth"))
 
-    def test_a_selector_that_is_wrong_is_refused_with_the_words_of_the_server(self):
+    def test_a_selector_that_is_wrong_is_refused_with_the_error_of_the_server(self):
         self.open("/profile", q='{service_name=~"["}')
         self.assertIn("[", self.browser.find(".error").text)
 
-    def test_a_server_that_is_away_is_called_so(self):
+    def test_an_unreachable_server_is_reported_as_such(self):
         self.open()
         network = lambda is_away: self.driver.execute_cdp_cmd(
             "Network.emulateNetworkConditions", {"offline": is_away, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1})
@@ -140,7 +140,7 @@ class Page(PageTest):
         self.assertIn("There is no page /nowhere", self.browser.find(".note").text)
         self.browser.find_text("tbody tr", "shop")
 
-    def test_words_of_the_server_are_chinese_if_they_are_known_and_marked_as_english_otherwise(self):
+    def test_texts_of_the_server_are_chinese_if_known_and_marked_as_english_otherwise(self):
         self.open("/help")
         self.choose("light", "zh")
         english = lambda: [each.text for each in self.browser.driver.find_elements("css selector", "main [lang=en]")]
@@ -164,7 +164,7 @@ class Page(PageTest):
         self.assertRegex(self.browser.find("[role=alert] small").text, r"请求 ID: \w+")
         self.choose("light")
 
-    def test_names_are_text_wherever_they_come_from(self):
+    def test_names_are_text_wherever_they_are_shown(self):
         for path in ("/", "/profile"):
             self.open(path, q='{service_name="hostile"}', service="hostile", by="team")
             self.browser.find("tbody th")
@@ -206,7 +206,7 @@ class Page(PageTest):
         path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
         return path
 
-    def test_a_store_without_profiles_says_how_to_send_one(self):
+    def test_a_store_without_profiles_explains_how_to_send_one(self):
         self.open("/", **{"from": "1000", "to": "2000"})
         command = self.browser.find(".snippet").text.split()
         self.assertEqual(command[:2] + command[-2:], ["hearth", "record", "--", "./my-program"])

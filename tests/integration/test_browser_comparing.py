@@ -81,7 +81,7 @@ class Comparing(PageTest):
         self.browser.until(lambda: len(self.seen(".compared .flame-canvas")) == 2, "two flame graphs")
         self.browser.until(lambda: self.seen(".compared .flame-height")[1].size["height"] >= 100, "their boxes")
 
-    def test_the_pointer_is_on_both_sides(self):
+    def test_the_function_under_the_pointer_is_marked_on_both_sides(self):
         self.open("/compare", q=SHOP)
         self.compared()
         for graph in (0, 1):
@@ -96,7 +96,7 @@ class Comparing(PageTest):
         self.browser.find_text(".page-tabs a", "Compare").click()
         self.compared()
 
-    def test_one_search_and_one_zoom_for_both(self):
+    def test_search_and_zoom_apply_to_both_sides(self):
         self.open("/compare", q=SHOP, search="escape")
         self.compared()
         matches = [each.text for each in self.seen(".flame-matches")]
@@ -148,14 +148,14 @@ class Comparing(PageTest):
         self.browser.find(".commands input").send_keys(Keys.ENTER)
         self.browser.find_text("h1", "json.escape")
 
-    def test_a_function_that_did_not_run_is_a_sentence(self):
+    def test_a_function_that_did_not_run_is_explained_by_a_sentence(self):
         self.open("/function", q=SHOP, function="never.called")
         self.assertIn("No sample in this range contains the function", self.text(".note"))
         self.open("/function", q=SHOP)
         self.browser.find_text("tbody a", "db.query").click()
         self.browser.find_text("h1", "db.query")
 
-    def test_names_are_text(self):
+    def test_hostile_names_are_text(self):
         self.open("/function", q='{service_name="hostile"}')
         self.browser.find_text("tbody a", HOSTILE[0]).click()
         self.browser.find_text(".function-calls h2", HOSTILE[0])

@@ -162,7 +162,7 @@ class Directing(PageTest):
         self.browser.find_text(".result .figure", "6 MiB")
         self.browser.find_text(".plain-list button", "Download")
 
-    def test_a_kind_that_is_impossible_is_disabled_and_says_why(self):
+    def test_an_impossible_kind_is_disabled_with_the_reason(self):
         directing_data.fill_upload(self.server, "golang")
         self.open("/tasks", new="1", service="golang")
         row = self.browser.find_text(".choice", "async-profiler")

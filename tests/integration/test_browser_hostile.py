@@ -160,14 +160,14 @@ class HostileNames(PageTest):
         self.open("/profile", **HOSTILE, view="flame")
         return self.download(form)
 
-    def test_png(self):
+    def test_a_png_export_has_the_size_of_the_graph(self):
         content = self.exported("PNG").read_bytes()
         self.assertEqual(content[:8], b"\x89PNG\r\n\x1a\n")
         width, height = struct.unpack(">II", content[16:24])
         self.assertGreater(width, 1500)
         self.assertEqual(height, 2 * 4 * 20)  # root, main, name, leaf, at two pixels for one
 
-    def test_svg(self):
+    def test_an_svg_export_shows_names_as_text(self):
         file = self.exported("SVG")
         self.assertEqual(unseen(file.read_text()), [])
         self.opened(file)
@@ -181,7 +181,7 @@ class HostileNames(PageTest):
         )
         self.assertIn("<script>window.hacked=1</script> ·", titles)
 
-    def test_html(self):
+    def test_an_html_export_shows_names_as_text(self):
         file = self.exported("HTML")
         text = file.read_text()
         self.assertEqual(unseen(text), [])
@@ -199,20 +199,20 @@ class HostileNames(PageTest):
         )
         self.opened(file)
 
-    def test_pprof(self):
+    def test_a_pprof_export_keeps_hostile_names(self):
         made = Decoded(self.exported("pprof").read_bytes())
         self.assertEqual(made.sample_types, [("process_cpu cpu", "nanoseconds")])
         self.assertEqual(unseen("".join(made.strings)), [])
         self.assertIn("<script>window.hacked=1</script>", made.strings)
 
-    def test_collapsed(self):
+    def test_a_collapsed_export_has_one_line_for_each_stack(self):
         lines = self.exported("collapsed").read_text().splitlines()
         self.assertEqual(unseen("".join(lines)), [])
         for line in lines:
             self.assertRegex(line, r"^main;[^;]*;leaf \d+$")
         self.assertEqual(sum(int(line.rpartition(" ")[2]) for line in lines), self.total)
 
-    def test_speedscope(self):
+    def test_a_speedscope_export_keeps_the_total(self):
         text = self.exported("speedscope").read_text()
         made = json.loads(text)
         self.assertEqual(unseen(text + "".join(frame["name"] for frame in made["shared"]["frames"])), [])

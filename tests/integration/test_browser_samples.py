@@ -58,7 +58,7 @@ class Samples(PageTest):
         self.says(1, "main", "24 samples")
         self.asked_once_more()
 
-    def test_a_frame_of_a_diff_says_the_samples_of_both_sides(self):
+    def test_a_frame_of_a_diff_shows_the_samples_of_both_sides(self):
         self.look("/diff")
         self.point_at(0, 1)
         self.says(0, "main", "24 → 24 samples")
@@ -68,7 +68,7 @@ class Samples(PageTest):
         self.browser.until(lambda: "24 → 21 samples" in tooltip(), "the samples in the tooltip")
         self.asked_once_more()
 
-    def test_callers_and_callees_say_the_samples_that_contain_the_function(self):
+    def test_callers_and_callees_show_the_samples_that_contain_the_function(self):
         self.look("/profile", view="sandwich", function="handle")
         self.point_at(0, 0)
         self.says(0, "handle", "21 samples")
@@ -96,7 +96,7 @@ class Samples(PageTest):
         self.point_at(0, 2)
         self.says(0, "handle", "21 samples")
 
-    def test_nothing_is_asked_where_no_type_counts_samples(self):
+    def test_samples_are_not_queried_where_no_type_counts_them(self):
         for page, more in (("/compare", {}), ("/diff", {}), ("/profile", {"view": "sandwich", "function": "main"})):
             self.look(page, type=self.types["cpu"], **more)
             graph = 1 if page == "/compare" else 0

@@ -96,7 +96,7 @@ class LostCommits(unittest.TestCase):
         for server in self.servers:
             server.stop()
 
-    def test_a_promoted_standby_that_lacks_commits(self):
+    def test_servers_notice_a_promoted_standby_that_lacks_commits(self):
         standby = Standby(self.cluster)
         self.addCleanup(standby.stop)
         self.serve("host=%s,%s user=hearth dbname=postgres" % (self.cluster.directory, standby.directory))
@@ -138,7 +138,7 @@ class LostCommits(unittest.TestCase):
         self.assertIn(b"max-label-names", body)
         server.stop()
 
-    def test_an_older_copy_of_the_files(self):
+    def test_servers_notice_an_older_copy_of_the_files(self):
         self.serve(self.cluster.url())
         self.cluster.stop()
         copy = self.cluster.data + ".copy"
@@ -153,7 +153,7 @@ class LostCommits(unittest.TestCase):
         self.cluster.start()
         self.assert_they_begin_again("an older copy of its files was put back")
 
-    def test_a_dump_restored_over_the_tables(self):
+    def test_servers_notice_a_dump_restored_over_the_tables(self):
         self.serve(self.cluster.url())
         dump = os.path.join(self.cluster.directory, "early.sql")
         with open(dump, "w") as out:

@@ -141,14 +141,14 @@ class Originals(unittest.TestCase):
         shown = hearth("profiles", "show", id, env={"HEARTH_URL": url}).out
         self.assertRegex(shown, r"(?m)^original %.2f MiB: cpu\.pprof$" % (len(profile) / 2**20))
 
-    def test_nothing_is_kept_if_the_option_is_off(self):
+    def test_no_original_is_kept_if_the_option_is_off(self):
         server = self.serve("--keep-originals=")
         self.push(server, "off", cpu_profile())
         (id,) = self.ids(server, "off")
         self.assertEqual((self.kept(server, id), self.rows(server)), ([], 0))
         self.refused("not_found", server, id)
 
-    def test_protocols_that_are_not_named_keep_nothing(self):
+    def test_originals_of_unlisted_protocols_are_not_kept(self):
         server = self.serve()
         server.push(timed_profile(), {"__name__": "process_cpu", "service_name": "push"})
         self.ingest(server, "ingest", timed_profile())
@@ -292,7 +292,7 @@ class Originals(unittest.TestCase):
         (id,) = self.ids(server, "old", two)
         self.assertEqual(self.read(server, id, headers=two)[0], cpu_profile())
 
-    def test_erased_profiles_take_their_files_along(self):
+    def test_files_of_erased_profiles_are_deleted(self):
         server = self.serve()
         for service in ("web", "api"):
             self.push(server, service, cpu_profile())

@@ -259,7 +259,7 @@ class PushSemantics(PushTest):
         self.refused("overflow", profile().add(["main"], [1, largest]).add(["main"], [1, largest]))
         self.refused("overflow", profile().add(["main"], [1, largest]).add(["other"], [1, largest]))
 
-    def test_a_profile_of_which_nothing_is_left_is_acknowledged_and_not_stored(self):
+    def test_a_profile_left_without_samples_is_acknowledged_and_not_stored(self):
         self.assertEqual(self.push(profile().add(["main"], [0, 0])), {"zero_samples": 1, "empty_profiles": 1})
         self.assertEqual(self.push(profile()), {"empty_profiles": 1})
         self.assertEqual(self.n_rows(), 0)
@@ -539,7 +539,7 @@ class PushSemantics(PushTest):
             self.push(p, id="split")
         self.assertEqual(self.n_rows(), 2)
 
-    def test_a_sample_id_older_than_an_hour_counts_no_more(self):
+    def test_a_sample_id_older_than_an_hour_is_forgotten(self):
         self.push(simple(), id="old")
         self.server.sql("UPDATE hearth_data.push_id SET at = at - 3700::int8 * 1000000000")
         self.push(simple(), id="old")
