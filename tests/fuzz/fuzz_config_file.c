@@ -16,10 +16,7 @@ static enum hearth_status load(struct hearth_config *config, struct hearth_str t
     char *arguments[] = {program, option};
     struct hearth_err err = HEARTH_ERR_INIT;
 
-    /* Every user can read the file, so that the warning about its secrets is tried, too. */
-    const char *path = write_input_file(text.p, text.n);
-    HEARTH_ASSERT(chmod(path, 0644) == 0);
-    (void)snprintf(option, sizeof option, "--config=%s", path);
+    (void)snprintf(option, sizeof option, "--config=%s", write_input_file(text.p, text.n));
 
     return hearth_config_load(config, HEARTH_ARRAY_LEN(arguments), arguments, environment, &err);
 }

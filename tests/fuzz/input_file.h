@@ -1,4 +1,7 @@
-/* input_file.h -- an input as a file with a path, for readers of files; one file for each process, without a name. */
+/*
+ * input_file.h -- an input as a file with a path, for readers of files; one file for each process, without a name. Every
+ * user can read it, so that warnings about secrets in it are tried, too.
+ */
 #ifndef HEARTH_FUZZ_INPUT_FILE_H
 #define HEARTH_FUZZ_INPUT_FILE_H
 
@@ -19,11 +22,12 @@ static inline const char *write_input_file(const void *bytes, size_t n)
 
     if (fd < 0) {
         fd = memfd_create("input", MFD_CLOEXEC); /* a disk would be slower than most parsers */
-        HEARTH_ASSERT(fd >= 0);
+        HEARTH_ASSERT(fd >= 0 && fchmod(fd, 0644) == 0);
         (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     }
-    HEARTH_ASSERT(ftruncate(fd, 0) == 0);
+    /* In this order: to empty the file first would free its page, and take another one. */
     HEARTH_ASSERT(pwrite(fd, bytes, n, 0) == (ssize_t)n);
+    HEARTH_ASSERT(ftruncate(fd, (off_t)n) == 0);
 
     return path;
 }
