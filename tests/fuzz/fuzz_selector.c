@@ -1,9 +1,8 @@
 /*
  * fuzz_selector.c -- any bytes as a selector: the error has a place in the text, the canonical text
  * parses back to the same matchers, and the caret is drawn for whatever offset. The same bytes as a
- * typed query: what is split off leaves a selector. The same bytes as a pattern: it finds what it says to occur.
+ * typed query: what is split off leaves a selector.
  */
-#include "hearth/selector/pattern.h"
 #include "hearth/selector/selector.h"
 #include "hearth/selector/typed_query.h"
 
@@ -77,23 +76,6 @@ static void split_type(struct hearth_str input, size_t n_matchers, struct hearth
     hearth_selector_release(&rest);
 }
 
-static void search_pattern(struct hearth_str input)
-{
-    static const struct hearth_str text = HEARTH_STR("net/http.(*conn).serve\nfoo");
-    struct hearth_pattern *pattern;
-    struct hearth_err err = HEARTH_ERR_INIT;
-    size_t from, to;
-
-    if (hearth_pattern_new(input, "search", &pattern, &err) != HEARTH_OK) {
-        require(hearth_str_starts(hearth_str_c(err.msg), HEARTH_STR("search")), "the field");
-        return;
-    }
-    bool found = hearth_pattern_find(pattern, text, 0, &from, &to);
-    require(found == hearth_pattern_occurs(pattern, text), "what occurs is found");
-    require(!found || (from <= to && to <= text.n), "the match lies in the text");
-    hearth_pattern_free(pattern);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hearth_arena arena;
@@ -126,7 +108,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 "the message names the place");
         require(selector.n == 0, "nothing is left of a refused text");
     }
-    search_pattern(input);
     hearth_selector_caret(input, offset, &text);
     require(!hearth_buf_failed(&text), "the caret is drawn");
     hearth_selector_release(&selector);
