@@ -158,10 +158,12 @@ static enum hearth_status add_bucket(struct hearth_network_sums *sums,
     }
 
     if (at < cell->n_items && !(cell->buckets[at].lower > bucket.lower)) {
-        return __builtin_add_overflow(cell->buckets[at].count, bucket.count,
-                                      &cell->buckets[at].count)
-                   ? HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a bucket's counts do not fit 63 bits")
-                   : HEARTH_OK;
+        int64_t count; /* an overflow writes it, too */
+        if (__builtin_add_overflow(cell->buckets[at].count, bucket.count, &count)) {
+            return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a bucket's counts do not fit 63 bits");
+        }
+        cell->buckets[at].count = count;
+        return HEARTH_OK;
     }
 
     if (cell->n_items == HEARTH_NETWORK_MAX_BUCKETS) {

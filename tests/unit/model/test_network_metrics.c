@@ -219,6 +219,23 @@ static void beyond_their_number_codes_and_bounds_of_several_flushes_are_left_out
                      HEARTH_NETWORK_MAX_BUCKETS);
 }
 
+static void a_bucket_keeps_its_count_when_a_sum_does_not_fit(void **state)
+{
+    (void)state;
+    static const char name[] = "http1_server_duration_histogram";
+    struct hearth_network_sums one, minute;
+    hearth_network_sums_init(&one, &g_arena);
+    hearth_network_sums_init(&minute, &g_arena);
+    add_bucket(&one, name, 7, INT64_MAX);
+    assert_int_equal(
+        hearth_network_add_bucket(&one, meter(name), (struct hearth_network_bucket){7, 1}, &g_err),
+        HEARTH_OUT_OF_RANGE);
+    flush(&one, &minute);
+    flush(&one, &minute);
+    assert_int_equal(cell(&minute, name)->buckets[0].count, INT64_MAX);
+    assert_true(hearth_network_percentile(cell(&minute, name), 50) == 7);
+}
+
 static void damaged_bytes_are_corrupt(void **state)
 {
     (void)state;
@@ -263,6 +280,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             beyond_their_number_codes_and_bounds_of_several_flushes_are_left_out, make_arena,
             free_arena),
+        cmocka_unit_test_setup_teardown(a_bucket_keeps_its_count_when_a_sum_does_not_fit,
+                                        make_arena, free_arena),
         cmocka_unit_test_setup_teardown(damaged_bytes_are_corrupt, make_arena, free_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
