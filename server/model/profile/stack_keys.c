@@ -264,12 +264,14 @@ static bool has_dangling(const uint32_t *locs, size_t n)
 
 static void make_stacks(struct key_maker *m)
 {
+    static const uint32_t none[] = {0}; /* if all stacks are empty, their locations may be NULL */
     const struct hearth_profile *profile = m->profile;
+    const uint32_t *all = profile->stack_locs == NULL ? none : profile->stack_locs;
     uint32_t n = profile->n_samples;
-    bool any = n > 0 && has_dangling(profile->stack_locs, profile->stack_first[n]);
+    bool any = n > 0 && has_dangling(all, profile->stack_first[n]);
 
     for (uint32_t s = 0; s < n; s++) {
-        const uint32_t *locs = profile->stack_locs + profile->stack_first[s];
+        const uint32_t *locs = all + profile->stack_first[s];
         uint32_t depth = profile->stack_first[s + 1] - profile->stack_first[s];
         m->keys.skip[s] = any && has_dangling(locs, depth);
         if (!m->keys.skip[s]) {

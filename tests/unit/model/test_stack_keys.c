@@ -190,6 +190,23 @@ static void a_dangling_location_at_any_place_leaves_out_its_stack_only(void **st
     }
 }
 
+static void empty_stacks_need_no_array_of_locations(void **state)
+{
+    (void)state;
+    struct hearth_str strings[] = {HEARTH_STR("")};
+    uint32_t first[] = {0, 0, 0};
+    const struct hearth_profile profile = {
+        .strings = strings, .stack_first = first, .n_strings = 1, .n_samples = 2};
+    struct hearth_stack_keys keys;
+    struct hearth_arena arena;
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    hearth_arena_init(&arena, 0);
+    assert_int_equal(hearth_stack_keys_make(&profile, &arena, &keys, &err), HEARTH_OK);
+    assert_true(!keys.skip[0] && hearth_hash128_eq(keys.stack[0], keys.stack[1]));
+    hearth_arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +214,7 @@ int main(void)
         cmocka_unit_test(texts_of_different_lengths_have_different_keys),
         cmocka_unit_test(depth_and_every_place_count),
         cmocka_unit_test(a_dangling_location_at_any_place_leaves_out_its_stack_only),
+        cmocka_unit_test(empty_stacks_need_no_array_of_locations),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
