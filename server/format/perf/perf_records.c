@@ -8,7 +8,8 @@
 /* A walk over plain records, or over inflated ones, which contain no compressed ones. */
 struct record_walk {
     struct perf_file *file;
-    struct hearth_unzstd_stream *stream; /* NULL: the records are inflated */
+    bool is_inflated;
+    struct hearth_unzstd_stream *stream; /* NULL before the first compressed record */
     perf_visit_record_fn *visit;
     void *context;
 };
@@ -33,8 +34,7 @@ static enum hearth_status visit_record(struct record_walk *w, const struct perf_
 {
     struct perf_cursor c = perf_cursor_at(record->body);
 
-    if (w->stream == NULL ||
-        (record->type != PERF_COMPRESSED && record->type != PERF_COMPRESSED2)) {
+    if (w->is_inflated || (record->type != PERF_COMPRESSED && record->type != PERF_COMPRESSED2)) {
         return w->visit(w->context, record, err);
     }
 
@@ -44,6 +44,14 @@ static enum hearth_status visit_record(struct record_walk *w, const struct perf_
     if (c.failed) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "it has fewer compressed bytes than %llu",
                            (unsigned long long)n);
+    }
+
+    /* Most recordings have no compressed record, and need no decompressor. */
+    if (w->stream == NULL) {
+        w->stream = hearth_unzstd_stream_new();
+    }
+    if (w->stream == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to inflate compressed records");
     }
 
     return hearth_unzstd_stream_add(w->stream, piece, &w->file->inflated, err);
@@ -61,7 +69,7 @@ static enum hearth_status walk_records(struct record_walk *w, struct hearth_str 
         uint16_t size = perf_u16(&c);
         if (c.failed || size < HEADER_BYTES) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "no record begins at %sbyte %zu",
-                               w->stream == NULL ? "inflated " : "", at);
+                               w->is_inflated ? "inflated " : "", at);
         }
 
         record.body = perf_bytes(&c, size - HEADER_BYTES);
@@ -69,12 +77,12 @@ static enum hearth_status walk_records(struct record_walk *w, struct hearth_str 
         if (c.failed) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                                "the record at %sbyte %zu does not end: the recording is truncated",
-                               w->stream == NULL ? "inflated " : "", at);
+                               w->is_inflated ? "inflated " : "", at);
         }
 
         enum hearth_status status = visit_record(w, &record, err);
         if (status != HEARTH_OK) {
-            hearth_err_prefix(err, "the record at %sbyte %zu", w->stream == NULL ? "inflated " : "",
+            hearth_err_prefix(err, "the record at %sbyte %zu", w->is_inflated ? "inflated " : "",
                               at);
             return status;
         }
@@ -86,16 +94,12 @@ static enum hearth_status walk_records(struct record_walk *w, struct hearth_str 
 enum hearth_status hearth_perf_visit_records(struct perf_file *file, perf_visit_record_fn *visit,
                                              void *context, struct hearth_err *err)
 {
-    struct record_walk walk = {file, hearth_unzstd_stream_new(), visit, context};
-
-    if (walk.stream == NULL) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to inflate compressed records");
-    }
+    struct record_walk walk = {.file = file, .visit = visit, .context = context};
 
     enum hearth_status status = walk_records(&walk, file->records, file->records_at, err);
     hearth_unzstd_stream_free(walk.stream);
-    walk.stream = NULL;
     if (status == HEARTH_OK && file->inflated.n > 0) {
+        walk.is_inflated = true;
         status = walk_records(&walk, hearth_buf_view(&file->inflated), 0, err);
     }
 
