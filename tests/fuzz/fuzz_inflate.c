@@ -103,17 +103,20 @@ static void require_unpacked(struct hearth_inflater *inflater, struct hearth_str
 
 static void unpack(struct hearth_inflater *inflater, struct hearth_str in, size_t cap)
 {
-    struct hearth_packer *packer = hearth_packer_new(1);
+    static struct hearth_packer *g_packer; /* kept, as the inflater is */
     struct hearth_buf packed, scratch;
     struct hearth_err err = HEARTH_ERR_INIT;
     struct hearth_str plain;
 
-    HEARTH_ASSERT(packer != NULL);
+    if (g_packer == NULL) {
+        g_packer = hearth_packer_new(1);
+        HEARTH_ASSERT(g_packer != NULL);
+    }
     hearth_buf_init(&packed, 0);
     hearth_buf_init(&scratch, 0);
     if (hearth_unpack(inflater, in, cap, &scratch, &plain, &err) == HEARTH_OK) {
         HEARTH_ASSERT(plain.n <= cap);
-        HEARTH_ASSERT(hearth_pack(packer, plain, &packed, &err) == HEARTH_OK);
+        HEARTH_ASSERT(hearth_pack(g_packer, plain, &packed, &err) == HEARTH_OK);
         require_unpacked(inflater, plain, &packed);
         hearth_buf_init(&packed, 0);
         HEARTH_ASSERT(hearth_pack_text(plain, &packed, &err) == HEARTH_OK);
@@ -122,7 +125,6 @@ static void unpack(struct hearth_inflater *inflater, struct hearth_str in, size_
         HEARTH_ASSERT(err.msg[0] != '\0');
     }
     hearth_buf_release(&scratch);
-    hearth_packer_free(packer);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
