@@ -43,8 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     run_input(data, size);
 
     /*
-     * The bytes decide, so that an input always takes the same paths. Inputs of a corpus differ in their sizes, and so in
-     * the part of the memory that they get.
+     * The bytes decide which inputs run twice, so that an input always takes the same paths. Inputs of a corpus differ in
+     * their sizes, and so in the part of the memory that they get.
      */
     if (hearth_hash64(data, size, 0) % INPUTS_PER_SHORT_RUN == 0) {
         g_memory_limit = g_memory_used / 32 * (size % 32) + 1;
