@@ -45,7 +45,7 @@ struct hearth_store_options {
     unsigned n_committers;           /* connections that write; 2 */
     unsigned max_readers;            /* connections of queries and the catalogue; 8 */
     int64_t linger_ns;               /* how long a committer waits for commit_rows; 6 ms */
-    int64_t busy_linger_ns;          /* if an item came in the second half of linger_ns; 10 ms */
+    int64_t busy_linger_ns;          /* if an item arrived in the second half of linger_ns; 10 ms */
     size_t commit_rows;              /* rows that are committed at once; 16 */
     int64_t alone_ns; /* mean gap between items from which on may_lead counts; 0: never; 25 ms */
     size_t commit_prepared_rows;          /* rows of a batch by prepared statements; 0: none; 16 */

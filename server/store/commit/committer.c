@@ -279,9 +279,9 @@ struct hearth_push_item **hearth_committer_led_items(struct hearth_committer *co
 /* ---- threads ---- */
 
 /*
- * When the queued items are due. An item in the second half of linger_ns promises more of them.
- * Clients that each wait for their acknowledgement send together, after the commit before, so
- * nothing comes in the second half, and a longer wait would be in vain.
+ * When the queued items are due. An item that arrived in the second half of linger_ns promises more
+ * of them. Clients that wait for an acknowledgement before they send again send together, just
+ * after the commit before, so no item of theirs arrives in the second half, and none waits longer.
  */
 static int64_t find_due_ns(const struct hearth_committer *committer)
 {
