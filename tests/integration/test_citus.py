@@ -210,7 +210,7 @@ class Citus(unittest.TestCase):
         plan = [server.connect("hearth.v1.QueryService/Explain", {
             "profileType": CPU, "labelSelector": selector, "start": str(self.start), "end": str(self.end),
             "kind": "QUESTION_KIND_MERGE"}) for server, selector in ((servers[1], "{}"), (servers[0], rest))]
-        self.assertEqual(*[(one["services"], one["series"]) for one in plan])
+        self.assertEqual(*[(one["services"], one["series"]) for one in plan], msg=json.dumps([told, plan]))
         self.assertRegex(servers[1].http("GET", "/ready")[2].decode(), "on node %s wait, and queries lack them: .*Connection refused" % where)
         self.assertGreater(prometheus.value(servers[1].metrics(), "hearth_query_partial_answers_total"), 3)
 
