@@ -8,13 +8,12 @@
  */
 #include "read/read_internal.h"
 
-/* A row has the profiles of so many ids of a range: there are few of each (read_id_range.c). */
+/* The number of ids of a range whose profiles share a row; each has few (read_id_range.c). */
 #define IDS_OF_ARRAY 8192
 /*
- * Of a list, a row has the profiles of HEARTH_READ_SERIES_OF_ARRAY series, in a leg of at most so
- * long: the time after the last closed 10 minutes, and some more. So it takes 36 bytes of each
- * profile that was stored in half an hour, if all are of the same series: 130 MB at 2,000 profiles
- * a second.
+ * The longest leg whose listed series are read in arrays: the time after the last closed 10
+ * minutes, and a margin. A row has 36 bytes for each profile of HEARTH_READ_SERIES_OF_ARRAY series.
+ * If these series had all of 2,000 profiles a second, their row would take 130 MB.
  */
 #define MAX_LEG_NS (INT64_C(1800) * HEARTH_NS_PER_SEC)
 

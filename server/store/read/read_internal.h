@@ -82,10 +82,10 @@ struct read_statement {
     /* Indexes of optional fields; -1: the statement has no such field. */
     int field_val0, field_members; /* READ_ROWS only */
     /*
-     * READ_TOTALS only: packed times or a segment; the next: packed totals. In rows of branches
-     * that are in_arrays, array_send of int8[]: the ids of the series of n profiles, then their
-     * times; the next: n totals, -1 where the column is missing; both NULL without profiles. Of a
-     * branch that lists its series, FIELD_SERVICE is the service of all of them.
+     * READ_TOTALS only: packed times or a segment; the next field: packed totals. Rows of branches
+     * that are in_arrays have array_send of int8[] in both: the series of n profiles, then their
+     * times; and n totals, -1 where the column is missing. Both fields are NULL if there are no
+     * profiles. If the branch lists its series, FIELD_SERVICE is the service of all profiles.
      */
     int field_packed;
     int field_no;    /* profile_no; the next: duration_ns */
@@ -131,7 +131,7 @@ bool hearth_read_by_id_range(struct read_branch *branch, int64_t leaf_bytes,
                              struct hearth_arena *arena);
 /* Whether the totals of a leg that lists its series may come in arrays: their number is bounded. */
 bool hearth_read_in_pieces(const struct hearth_read_leg *leg);
-/* So many series of a list have their totals in one row. */
+/* The number of listed series whose totals share a row. */
 #define HEARTH_READ_SERIES_OF_ARRAY 16
 /* Append " UNION ALL SELECT .. FROM" of a branch in arrays, up to its table. */
 void hearth_read_arrays_from(struct hearth_buf *sql, const struct read_branch *branch, size_t tag);

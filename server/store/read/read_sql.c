@@ -75,8 +75,9 @@ struct slice {
 struct selection {
     const struct hearth_series_hit *hits;
     size_t n_hits;
+    bool in_pieces;                       /* a leg with these hits may be read in pieces */
     struct slice columns[MAX_COLUMNS];    /* hits of one column */
-    struct read_runs pieces[MAX_COLUMNS]; /* the same, if totals may come in arrays */
+    struct read_runs pieces[MAX_COLUMNS]; /* the runs of `columns`, if in_pieces */
     struct slice all;                     /* hits of all columns */
 };
 
@@ -163,6 +164,8 @@ static bool find_selections(struct maker *m)
         }
 
         m->selection_of[i] = s;
+        m->selections[s].in_pieces |=
+            may_come_in_arrays(m) && hearth_read_in_pieces(&plan->legs[i]);
     }
 
     /* The parameters. */
@@ -253,7 +256,7 @@ static enum hearth_status slice_hits(struct maker *m, struct hearth_err *err)
         for (size_t k = 0; k < MAX_COLUMNS; k++) {
             if (n_in[k] > 0) {
                 selection->columns[k] = add_slice(m, selection, (int)k);
-                if (may_come_in_arrays(m)) {
+                if (selection->in_pieces) {
                     selection->pieces[k] = add_pieces(m, selection->columns[k]);
                 }
                 n_columns++;
