@@ -149,7 +149,7 @@ static void cover_with_rows(struct planner *p, const struct plan_group *group,
 /*
  * Where the packed totals of a group end. In the open hour, each closed 10 minutes of a series have
  * a row, which costs no more than a profile. Only many series with few profiles cost less as single
- * profiles: they come in arrays. Absent blocks tell that profiles are few.
+ * profiles, which are read in arrays. Absent blocks tell that profiles are few.
  */
 static int64_t find_end_of_totals(const struct plan_group *group)
 {

@@ -13,7 +13,7 @@
 #include <endian.h>
 
 #define MAX_VARINT 10u
-/* Of more times, runs are not written: a damaged number must not be read for long. */
+/* More times are neither written nor read in runs, so that a damaged number costs little time. */
 #define MAX_IN_RUNS (UINT64_C(1) << 20)
 
 /*
