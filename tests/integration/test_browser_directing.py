@@ -6,7 +6,8 @@ import directing_data
 import task_data
 from agents import Process
 from browser import PageTest
-from directing_data import SECOND
+from directing_data import HOUR, SECOND
+from pprof import Profile
 from server import now_ms
 
 POLICIES = "hearth.v1.PolicyService/"
@@ -95,14 +96,23 @@ class Directing(PageTest):
         self.assertEqual(wrong.get_attribute("value"), "11")
         self.assertFalse(self.browser.find_text("button", "Save policy").is_enabled())
 
+    def push_profile(self, at_ms, seconds):
+        """A CPU profile of the process whose policy started a task."""
+        profile = Profile([("cpu", "nanoseconds")], time_ns=at_ms * 10**6).add(["main"], [seconds * 10**9])
+        labels = {"service_name": "shop", "instance": "pod-1", "process_name": "app"}
+        self.server.push(profile.encode(), {"__name__": "process_cpu", **labels})
+
     def test_a_policy_links_to_the_tasks_that_it_started(self):
+        now = now_ms()
+        self.push_profile(now - HOUR, seconds=1)
+        self.push_profile(now, seconds=2)
         self.open("/policies")
         self.click("tbody button", "shop")
         self.browser.find_text("tbody td", "CPU of a process: 97.5% ≥ 80%")
         self.browser.find_text("tbody td", "silent until")
         self.assertIn("bob", self.browser.find_text("tbody tr", "on-CPU profiling by CPU of a process: 80%").text)
         self.click("tbody a", "Diff against an hour before")
-        self.browser.find_text("h1", "What changed")
+        self.browser.find_text(".verdict", "changed by +100.00%")
         self.assertEqual(self.params()["against"], "hour")
         self.assertEqual(self.params()["q"], '{service_name="shop", instance="pod-1", process_name="app"}')
 
