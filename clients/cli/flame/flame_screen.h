@@ -105,6 +105,12 @@ void flame_screen_paint(struct flame_screen *screen, int width, int height, stru
 
 /* The address of the page with the state of the view, in `out`. */
 void flame_screen_address(const struct flame_screen *screen, struct hearth_buf *out);
+/* Shows a tree, which the screen owns, from its root. */
+void flame_screen_show(struct flame_screen *screen, enum flame_view view,
+                       const struct flame_tree *tree);
+/* Shows the tree of leaves; if it is shown, that of stack traces. */
+void flame_screen_show_leaves(struct flame_screen *screen);
+/* Shows callers and callees of a function. */
 void flame_screen_sandwich(struct flame_screen *screen, uint32_t name);
 void flame_screen_open_table(struct flame_screen *screen);
 /* Sort and filter the rows again, and select the first. */
