@@ -484,7 +484,7 @@ def missing_words(root):
         taken = words[:2] if words[0] != "rules" else words[:1]
         yield "docs/reference/cli.md", " ".join(taken if words[0] not in ("task", "policy", "network") else words[:1])
         yield "docs/reference/cli.md", words[-1]
-    sizing = (root / "clients/cli/admin/sizing.def").read_text()
+    sizing = (root / "clients/cli/sizing/sizing.def").read_text()
     for flag in re.findall(r'^INPUT\(\w+, "([\w-]+)"', sizing, re.M):
         yield "docs/reference/cli.md", f"`--{flag}"
     for name in ("datadog_tags", "datadog_types", "datadog_labels"):
