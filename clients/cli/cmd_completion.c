@@ -8,8 +8,13 @@
 #include "hearth/base/clock.h"
 #include "hearth/model/labels.h"
 
+#include "cli_messages.h"
 #include "cli_settings.h"
 #include "listing.h"
+#include "table.h"
+#include "text.h"
+#include "why.h"
+#include "word_list.h"
 
 #include <limits.h>
 #include <stdio.h>

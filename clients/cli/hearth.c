@@ -1,15 +1,18 @@
 /*
- * hearth.c -- hearth: runs a command of the table, and turns statuses into exit codes.
+ * hearth.c -- hearth: looks at the terminal, and runs a command of the table.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 
+#include "cli_call.h"
+#include "cli_credential.h"
+#include "cli_messages.h"
 #include "cli_settings.h"
+#include "flame_file.h"
 #include "table.h"
+#include "text.h"
 
-#include <assert.h>
 #include <langinfo.h>
-#include <limits.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,55 +20,18 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The words of the command that runs, for messages. */
-static const char *g_words = "";
-
-void cli_set_usage(const struct cli_command *command)
-{
-    g_words = command == NULL ? "" : command->words;
-}
-
-enum cli_exit cli_usage(const char *message)
-{
-    (void)fprintf(stderr, "hearth: %s; try hearth %s%s--help\n", message, g_words,
-                  g_words[0] == '\0' ? "" : " ");
-    return CLI_USAGE;
-}
-
-enum cli_exit cli_fail(struct cli *cli, enum hearth_status status)
-{
-    assert(status != HEARTH_OK);
-
-    cli_explain_refusal(cli, status);
-    cli_progress_end();
-    (void)fprintf(stderr, "hearth: %s\n", cli->err.msg);
-    switch (status) {
-    case HEARTH_INVALID_ARGUMENT:
-    case HEARTH_OUT_OF_RANGE:
-        return CLI_USAGE;
-    case HEARTH_NOT_FOUND:
-        return CLI_NO_DATA;
-    case HEARTH_UNAUTHENTICATED:
-    case HEARTH_PERMISSION_DENIED:
-        return CLI_AUTH;
-    case HEARTH_NO_MEMORY:
-    case HEARTH_ALREADY_EXISTS:
-    case HEARTH_FAILED_PRECONDITION:
-    case HEARTH_ABORTED:
-        return CLI_FAILED;
-    default:
-        return CLI_SERVER;
-    }
-}
-
-enum cli_exit cli_version(struct cli *cli)
-{
-    (void)cli;
-    (void)printf("hearth %s\n", HEARTH_VERSION);
-    return CLI_OK;
-}
-
-/* ---- run ---- */
+/* What the rows of cli_commands run. */
+#define SECTION(title)                                                             {NULL, NULL},
+#define GROUP(name, text)                                                          {NULL, NULL},
+#define COMMAND(words, arguments, min, max, run, explain, options, help, one, two) {run, explain},
+static const struct {
+    cli_command_fn *run, *explain;
+} g_runs[] = {
+#include "commands.def"
+};
+#undef SECTION
+#undef GROUP
+#undef COMMAND
 
 /* --color, else NO_COLOR, CLICOLOR_FORCE, TERM, and whether somebody looks. */
 static bool wants_color(const struct cli *cli)
@@ -100,50 +66,7 @@ static void look_at_terminal(struct cli *cli)
         may_page && !cli->no_pager && cli->is_terminal && size.ws_row > 1 ? size.ws_row - 1 : 0);
 }
 
-void cli_say(const char *what, const char *text)
-{
-    struct hearth_buf line;
-    hearth_buf_init(&line, 0);
-    cli_fit(hearth_str_c(text), INT_MAX, false, &line);
-    (void)fprintf(stderr, "%s: %.*s\n", what, (int)line.n, line.n > 0 ? line.p : "");
-    hearth_buf_release(&line);
-}
-
-static void print_note(void *context, const char *text)
-{
-    const struct cli *cli = context;
-
-    if (cli->kept_notes != NULL) {
-        hearth_buf_cstr(cli->kept_notes, cli->kept_notes->n > 0 ? "; " : "");
-        hearth_buf_cstr(cli->kept_notes, text);
-    } else if (!cli->is_quiet) {
-        cli_say("note", text);
-    }
-}
-
-#define COMPLETION_MS 300  /* somebody has pressed Tab */
-#define RETRY_MS      3000 /* a restart; then somebody wants to read the reason */
-
-void cli_client_options(struct cli *cli, struct hearth_client_options *ret_options)
-{
-    hearth_client_options_init(ret_options);
-    ret_options->retry_ms = RETRY_MS;
-    ret_options->url = cli->url;
-    ret_options->tenant = cli->tenant;
-    ret_options->headers = cli->header_lines;
-    ret_options->n_headers = cli->n_headers;
-    ret_options->proxy = cli->proxy;
-    ret_options->ca_file = cli->ca_file;
-    ret_options->cert_file = cli->cert_file;
-    ret_options->key_file = cli->key_file;
-    ret_options->skip_verify = cli->skip_verify;
-    ret_options->timeout_ms = cli->timeout_ms > 0 ? cli->timeout_ms : ret_options->timeout_ms;
-    ret_options->note = print_note;
-    ret_options->note_context = cli;
-    ret_options->waiting = cli_waits;
-    ret_options->waiting_context = cli;
-    ret_options->waiting_after_ms = CLI_WAITING_MS;
-}
+#define COMPLETION_MS 300 /* somebody has pressed Tab */
 
 /* The client of a command that makes requests. */
 static enum hearth_status open_client(struct cli *cli, const struct cli_command *command)
@@ -152,7 +75,7 @@ static enum hearth_status open_client(struct cli *cli, const struct cli_command 
 
     HEARTH_TRY(cli_settle(cli));
     cli_client_options(cli, &options);
-    if (command->run == cli_completion) {
+    if (g_runs[command - cli_commands].run == cli_completion) {
         options.timeout_ms = COMPLETION_MS;
     }
 
@@ -185,7 +108,8 @@ static enum cli_exit run_command(struct cli *cli, const struct cli_command *comm
         (void)setenv("TZ", "UTC", 1);
         tzset();
     }
-    enum cli_exit code = cli->explain ? command->explain(cli) : command->run(cli);
+    size_t row = (size_t)(command - cli_commands);
+    enum cli_exit code = cli->explain ? g_runs[row].explain(cli) : g_runs[row].run(cli);
     hearth_client_free(cli->client);
 
     return code;

@@ -1,6 +1,9 @@
 /* help.c -- help of commands, groups and topics, made of the tables, 80 columns wide. */
+#include "cli_messages.h"
 #include "listing.h"
 #include "table.h"
+#include "text.h"
+#include "word_list.h"
 
 #include <stdio.h>
 
@@ -405,9 +408,16 @@ enum cli_exit cli_help(struct cli *cli)
     /* All words must name a command. */
     size_t n_words = command == NULL ? 0 : cli_count_words(command->words);
     if (n_words < cli->n_args) {
-        cli_set_usage(command); /* whose help is there */
+        cli_set_usage(command == NULL ? "" : command->words); /* whose help is there */
         return cli_no_such(command == NULL ? "" : command->words, cli->args[n_words]);
     }
 
     return cli_print_help(command);
+}
+
+enum cli_exit cli_version(struct cli *cli)
+{
+    (void)cli;
+    (void)printf("hearth %s\n", HEARTH_VERSION);
+    return CLI_OK;
 }

@@ -4,8 +4,13 @@
  * Options may stand anywhere, also before the command. The words are therefore read twice: first for the command, then
  * for the options that it takes.
  */
+#include "cli_messages.h"
+#include "flame_transforms.h"
+#include "guess.h"
 #include "listing.h"
 #include "table.h"
+#include "text.h"
+#include "word_list.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -510,7 +515,7 @@ enum cli_exit cli_parse(struct cli *cli, int argc, char **argv, const struct cli
         return code;
     }
     const struct cli_command *command = cli_find_command(cli->args, cli->n_args);
-    cli_set_usage(command);
+    cli_set_usage(command == NULL ? "" : command->words);
     if (command == NULL || cli->wants_help) {
         *ret = command;
         return cli->wants_help   ? CLI_OK

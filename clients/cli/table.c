@@ -1,5 +1,7 @@
-/* table.c -- the tables of commands and options; look-ups; the nearest of several names. */
+/* table.c -- the tables of commands and options, and look-ups in them. */
 #include "table.h"
+
+#include "word_list.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -7,7 +9,7 @@
 #define SECTION(title)    {.row = CLI_ROW_SECTION, .words = "", .help = (title)},
 #define GROUP(name, text) {.row = CLI_ROW_GROUP, .words = (name), .help = (text)},
 #define COMMAND(words, arguments, min, max, run, explain, options, help, one, two) \
-    {CLI_ROW_COMMAND, words, arguments, min, max, run, explain, options, help, {one, two}},
+    {CLI_ROW_COMMAND, words, arguments, min, max, options, help, {one, two}},
 const struct cli_command cli_commands[] = {
 #include "commands.def"
 };
@@ -58,29 +60,14 @@ static const char *find_set(const char *name, size_t n)
     return "";
 }
 
-static bool list_has(const char *keys, const char *key)
-{
-    size_t n = strlen(key);
-
-    for (const char *at = keys; *at != '\0';) {
-        size_t word = strcspn(at, " ");
-        if (word == n && memcmp(at, key, n) == 0) {
-            return true;
-        }
-        at += word + strspn(at + word, " ");
-    }
-
-    return false;
-}
-
 bool cli_has_key(const char *keys, const char *key)
 {
-    if (list_has(keys, key)) {
+    if (cli_list_has(keys, key)) {
         return true;
     }
 
     for (const char *at = strchr(keys, '@'); at != NULL; at = strchr(at + 1, '@')) {
-        if (list_has(find_set(at + 1, strcspn(at + 1, " ")), key)) {
+        if (cli_list_has(find_set(at + 1, strcspn(at + 1, " ")), key)) {
             return true;
         }
     }
@@ -109,32 +96,6 @@ const struct cli_option *cli_find_option(const struct cli_command *command, cons
 bool cli_has_value(const struct cli_option *option)
 {
     return option->kind != CLI_KIND_SWITCH && option->kind != CLI_KIND_EXPLAIN;
-}
-
-struct hearth_str cli_value_name(struct hearth_str value, char *ret_after)
-{
-    size_t n = 0;
-
-    while (n < value.n && value.p[n] != '=' && value.p[n] != '[') {
-        n++;
-    }
-    *ret_after = n < value.n ? value.p[n] : '\0';
-
-    return hearth_str_n(value.p, n);
-}
-
-bool cli_next_value(const char *values, const char **at, struct hearth_str *ret)
-{
-    const char *from = *at == NULL ? values : *at;
-
-    if (values == NULL || values[0] == '@' || *from == '\0') {
-        return false;
-    }
-    size_t n = strcspn(from, "|");
-    *ret = hearth_str_n(from, n);
-    *at = from + n + (from[n] == '|' ? 1 : 0);
-
-    return true;
 }
 
 /* ---- commands ---- */
@@ -196,68 +157,4 @@ const struct cli_command *cli_find_command(const char *const *args, size_t n_arg
     }
 
     return best;
-}
-
-/* ---- did you mean ---- */
-
-enum {
-    LONGEST = 64 /* bytes of a text that is compared */
-};
-
-/* Changes, insertions, deletions and swaps of neighbours that make b of a. */
-static int edit_distance(struct hearth_str a, struct hearth_str b)
-{
-    int rows[3][LONGEST + 1];
-    int *before = rows[0], *last = rows[1], *now = rows[2];
-
-    for (size_t j = 0; j <= b.n; j++) {
-        last[j] = (int)j;
-    }
-    for (size_t i = 1; i <= a.n; i++) {
-        now[0] = (int)i;
-        for (size_t j = 1; j <= b.n; j++) {
-            int best = last[j - 1] + (a.p[i - 1] != b.p[j - 1]);
-            best = last[j] + 1 < best ? last[j] + 1 : best;
-            best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
-            bool is_swap = i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] && a.p[i - 2] == b.p[j - 1];
-            now[j] = is_swap && before[j - 2] + 1 < best ? before[j - 2] + 1 : best;
-        }
-        int *oldest = before;
-        before = last;
-        last = now;
-        now = oldest;
-    }
-
-    return last[b.n];
-}
-
-void cli_guess_begin(struct cli_guess *guess, const char *text)
-{
-    *guess = (struct cli_guess){.text = hearth_str_c(text)};
-    /* A third of the letters may be wrong. */
-    guess->distance = 1 + (int)(guess->text.n < LONGEST ? guess->text.n : LONGEST) / 3;
-}
-
-void cli_guess_try(struct cli_guess *guess, struct hearth_str candidate)
-{
-    if (guess->text.n == 0 || guess->text.n > LONGEST || candidate.n > LONGEST) {
-        return;
-    }
-
-    /* The beginning of a long name is nearer than any name with a wrong letter. */
-    bool is_start = guess->text.n >= 3 && hearth_str_starts(candidate, guess->text);
-    int distance = is_start ? 1 : edit_distance(guess->text, candidate);
-    if (distance < guess->distance) {
-        guess->distance = distance;
-        guess->best = candidate;
-    }
-}
-
-void cli_guess_say(const struct cli_guess *guess, struct hearth_buf *out)
-{
-    if (guess->best.p != NULL) {
-        hearth_buf_cstr(out, "; did you mean ");
-        cli_fit(guess->best, 100, false, out);
-        hearth_buf_byte(out, '?');
-    }
 }

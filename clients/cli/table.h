@@ -31,22 +31,6 @@ struct cli_option {
     const char *flag, *brief, *value, *values, *help;
 };
 
-enum cli_row_of {
-    CLI_ROW_SECTION,
-    CLI_ROW_GROUP,
-    CLI_ROW_COMMAND,
-};
-
-/* A row of commands.def. A section has only its title, in `help`. */
-struct cli_command {
-    enum cli_row_of row;
-    const char *words;
-    const char *arguments;
-    size_t min_args, max_args;
-    cli_command_fn *run, *explain;
-    const char *options, *help, *examples[2];
-};
-
 extern const struct cli_command cli_commands[];
 extern const size_t cli_n_commands;
 extern const struct cli_option cli_options[];
@@ -66,22 +50,17 @@ bool cli_words_begin(const char *words, const char *first);
 /* The first word after the words of `first`, at most 63 bytes. */
 void cli_word_after(const char *words, const char *first, char ret[64]);
 
-/* The value of `values`, "a|b|c", at *at, which moves past it; false: the list has ended. */
-bool cli_next_value(const char *values, const char **at, struct hearth_str *ret);
-/* NAME of a value "NAME=FILE" or "NAME[=FILE]"; *ret_after: '=' or '[', NUL for a value without FILE. */
-struct hearth_str cli_value_name(struct hearth_str value, char *ret_after);
+/* ---- options.c, help.c ---- */
 
-/* ---- did you mean ---- */
-
-/* The candidate that is nearest to a mistyped text. */
-struct cli_guess {
-    struct hearth_str text;
-    struct hearth_str best; /* p is NULL: none is near */
-    int distance;
-};
-void cli_guess_begin(struct cli_guess *guess, const char *text);
-void cli_guess_try(struct cli_guess *guess, struct hearth_str candidate);
-/* Appends "; did you mean X?" if a candidate is near. */
-void cli_guess_say(const struct cli_guess *guess, struct hearth_buf *out);
+/* Reads options and arguments into `cli`. *ret: the command or the group; NULL: none. CLI_USAGE, with
+ * a message, for mistakes. */
+HEARTH_MUST_CHECK enum cli_exit cli_parse(struct cli *cli, int argc, char **argv,
+                                          const struct cli_command **ret);
+/* Says that a group, "" for all commands, has no such command. */
+enum cli_exit cli_no_such(const char *group, const char *word);
+/* The help of a command or group; NULL: the list of commands. */
+enum cli_exit cli_print_help(const struct cli_command *command);
+/* The help of everything. */
+enum cli_exit cli_print_manual(void);
 
 #endif

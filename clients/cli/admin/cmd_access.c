@@ -1,7 +1,10 @@
 /* cmd_access.c -- what the commands for tokens, users, grants and the audit log share; whoami. */
 #include "cmd_access.h"
 
-#include <assert.h>
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "text.h"
+
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 
 #include "hearth/pb/hearth/v1/access.pb-c.h"
 
+#include "cli.h"
 #include "listing.h"
 
 #define CLI_ACCESS "hearth.v1.AccessService/"

@@ -3,7 +3,11 @@
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 #include "hearth/selector/timeexpr.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "listing.h"
+#include "text.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,6 +1,8 @@
 /* cmd_applications.c -- hearth admin applications: services and their owners, rules that switch profiling. */
 #include "hearth/pb/hearth/v1/applications.pb-c.h"
 
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "listing.h"
 
 #include <stdlib.h>

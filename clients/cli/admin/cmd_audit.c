@@ -1,4 +1,7 @@
 /* cmd_audit.c -- hearth admin audit: who did what, a page of the server after the other. */
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "cmd_access.h"
 
 #define PAGE           1000 /* largest page of the server */

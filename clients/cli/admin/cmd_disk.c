@@ -1,7 +1,10 @@
 /* cmd_disk.c -- hearth admin disk: estimated bytes on disk of a tenant's services. */
 #include "hearth/pb/hearth/v1/disk.pb-c.h"
 
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "listing.h"
+#include "text.h"
 
 #include <inttypes.h>
 

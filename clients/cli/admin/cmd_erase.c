@@ -1,7 +1,12 @@
 /* cmd_erase.c -- hearth admin erase and erasures. */
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "listing.h"
+#include "text.h"
+#include "why.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,5 +1,8 @@
 /* cmd_grants.c -- hearth admin grants and sessions. */
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "cmd_access.h"
+#include "text.h"
 
 /* ---- grants ---- */
 

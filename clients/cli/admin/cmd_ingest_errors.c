@@ -1,6 +1,9 @@
 /* cmd_ingest_errors.c -- hearth admin errors: uploads that were refused. */
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "listing.h"
 
 #define ADMIN "hearth.v1.AdminService/"

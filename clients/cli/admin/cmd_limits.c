@@ -1,6 +1,9 @@
 /* cmd_limits.c -- hearth admin limits: the limits of a tenant, shown and changed. */
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 
+#include "cli_call.h"
+#include "cli_credential.h"
+#include "cli_messages.h"
 #include "listing.h"
 
 #include <stdlib.h>

@@ -3,7 +3,11 @@
 #include "hearth/pb/hearth/v1/layout.pb-c.h"
 
 #include "admin/scale_sample.h"
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "listing.h"
+#include "text.h"
 
 #include <inttypes.h>
 

@@ -2,7 +2,8 @@
 #include "hearth/base/clock.h"
 #include "hearth/codec/json_writer.h"
 
-#include "cli.h"
+#include "cli_messages.h"
+#include "text.h"
 
 #include <math.h>
 

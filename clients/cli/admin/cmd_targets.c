@@ -2,6 +2,8 @@
 #include "hearth/base/clock.h"
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "listing.h"
 
 #define ADMIN "hearth.v1.AdminService/"

@@ -7,7 +7,11 @@
 #include "hearth/base/clock.h"
 #include "hearth/selector/timeexpr.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "cmd_access.h"
+#include "text.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,7 +1,10 @@
 /* cmd_usage.c -- hearth admin usage: what a tenant uses of a server, beside its limits. */
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "listing.h"
+#include "text.h"
 
 #include <string.h>
 

@@ -1,5 +1,8 @@
 /* cmd_users.c -- hearth admin users. */
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "cmd_access.h"
+#include "password.h"
 
 enum cli_exit cli_users_create(struct cli *cli)
 {

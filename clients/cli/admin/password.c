@@ -4,7 +4,9 @@
  * An interrupt must not leave a terminal without echo: signals are noted while a password is typed,
  * and raised again once the terminal is as before.
  */
-#include "cli.h"
+#include "password.h"
+
+#include "cli_credential.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -10,6 +10,9 @@
 #include "hearth/base/hash.h"
 #include "hearth/codec/pb.h"
 #include "hearth/model/labels.h"
+#include "hearth/pb/querier/v1/querier.pb-c.h"
+
+#include "cli_call.h"
 
 #include <inttypes.h>
 

@@ -1,11 +1,16 @@
 /* ask.c -- ranges, selectors and calls that several commands need. */
+#include "ask.h"
+
 #include "hearth/base/clock.h"
 #include "hearth/format/pprof.h"
 #include "hearth/model/labels.h"
 #include "hearth/selector/selector.h"
 #include "hearth/selector/timeexpr.h"
 
-#include "cli.h"
+#include "cli_call.h"
+#include "filters.h"
+#include "text.h"
+#include "why.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -127,20 +132,6 @@ enum hearth_status cli_query_selector(struct cli *cli, size_t arg, const char **
     return cli_selector(cli, arg, ret_selector);
 }
 
-enum hearth_status cli_call(struct cli *cli, const char *method, const void *request,
-                            const struct ProtobufCMessageDescriptor *answer_type, void *ret_answer)
-{
-    assert(cli->client != NULL); /* offline commands make no request */
-    struct ProtobufCMessage *answer;
-    struct hearth_call call = {.method = method};
-    enum hearth_status status = hearth_call_message(cli->client, &call, request, answer_type,
-                                                    &cli->arena, &answer, &cli->err);
-    if (status == HEARTH_OK) {
-        memcpy(ret_answer, &answer, sizeof answer);
-    }
-    return status;
-}
-
 /* Processor time, then what `go tool pprof` shows first of a heap and of waiting. */
 static int type_rank(const char *type)
 {
@@ -244,30 +235,6 @@ enum hearth_status cli_timeline_step(struct cli *cli, double *ret_seconds)
     return HEARTH_OK;
 }
 
-enum cli_exit cli_print_answer(struct cli *cli, const ProtobufCMessage *answer,
-                               struct hearth_buf *text)
-{
-    assert(answer != NULL && text != NULL);
-
-    if (cli_is_table(cli)) {
-        return cli_print(text);
-    }
-    hearth_buf_release(text);
-    struct hearth_buf json, seen;
-    hearth_buf_init(&json, 0);
-    hearth_pb_to_json(answer, &json);
-    if (cli->is_terminal) {
-        /* Escapes keep the meaning. */
-        hearth_buf_init(&seen, 0);
-        hearth_human_escape(hearth_buf_view(&json), &seen);
-        seen.failed = seen.failed || hearth_buf_failed(&json);
-        hearth_buf_release(&json);
-        json = seen;
-    }
-    hearth_buf_byte(&json, '\n');
-    return cli_print_exact(&json);
-}
-
 /* Whether a label of --label has the name of "K=V". */
 static bool has_label(const struct cli *cli, const char *pair)
 {
@@ -320,9 +287,46 @@ enum hearth_status cli_label_pairs(struct cli *cli, const char *const *more, siz
     return HEARTH_OK;
 }
 
-char *cli_field(struct cli *cli, const char *text)
+static enum hearth_status read_aggregation(struct cli *cli, Hearth__V1__Aggregation *ret)
 {
-    assert(text != NULL);
+    if (cli->aggregation == NULL) {
+        *ret = HEARTH__V1__AGGREGATION__AGGREGATION_UNSPECIFIED;
+    } else if (strcmp(cli->aggregation, "sum") == 0) {
+        *ret = HEARTH__V1__AGGREGATION__AGGREGATION_SUM;
+    } else if (strcmp(cli->aggregation, "mean") == 0) {
+        *ret = HEARTH__V1__AGGREGATION__AGGREGATION_MEAN;
+    } else {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--aggregation must be sum or mean");
+    }
+    return HEARTH_OK;
+}
 
-    return hearth_arena_strndup(&cli->arena, text, strlen(text));
+enum hearth_status cli_selection(struct cli *cli, size_t arg, Hearth__V1__Selection *ret)
+{
+    const char *selector, *type;
+    Hearth__V1__StackFilter *stacks = hearth_arena_alloc(&cli->arena, sizeof *stacks);
+
+    if (stacks == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    HEARTH_TRY(cli_query_selector(cli, arg, &selector));
+    HEARTH_TRY(cli_resolve_range(cli));
+    HEARTH_TRY(cli_profile_type(cli, selector, &type));
+    hearth__v1__selection__init(ret);
+    hearth__v1__stack_filter__init(stacks);
+    HEARTH_TRY(read_aggregation(cli, &ret->aggregation));
+    ret->profile_type = cli_field(cli, type);
+    ret->label_selector = cli_field(cli, selector);
+    ret->start = cli->from_ms;
+    ret->end = cli->to_ms;
+    ret->stacks = stacks;
+    cli_stack_filter(cli, stacks);
+    ret->n_profile_ids = cli->profile_ids.n;
+    ret->profile_ids = cli_repeated(cli, &cli->profile_ids);
+    ret->n_span_ids = cli->span_ids.n;
+    ret->span_ids = cli_repeated(cli, &cli->span_ids);
+    ret->n_trace_ids = cli->trace_ids.n;
+    ret->trace_ids = cli_repeated(cli, &cli->trace_ids);
+
+    return cli->arena.refused ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
 }

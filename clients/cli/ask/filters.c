@@ -1,7 +1,10 @@
 /* filters.c -- --function, --class, --span-id and their like as fields of requests. */
+#include "filters.h"
+
+#include "hearth/model/profile_type.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
-#include "cli.h"
+#include "cli_call.h"
 
 #include <stdio.h>
 
@@ -14,14 +17,18 @@ char **cli_repeated(struct cli *cli, const struct cli_texts *texts)
     return out;
 }
 
+char **cli_by_names(struct cli *cli)
+{
+    char **names = hearth_arena_array(&cli->arena, cli->n_by, sizeof names[0]);
+    for (size_t i = 0; names != NULL && i < cli->n_by; i++) {
+        names[i] = hearth_arena_strndup(&cli->arena, cli->by[i], strlen(cli->by[i]));
+    }
+    return names;
+}
+
 const char *const cli_row_kinds[CLI_ROW_KINDS] = {NULL,        "function",  "line",    "file",
                                                   "directory", "class",     "package", "module",
                                                   "thread",    "frame-kind"};
-
-bool cli_is_by_span(const struct cli *cli)
-{
-    return cli->by_kind != NULL && strcmp(cli->by_kind, "span") == 0;
-}
 
 bool cli_has_stack_filter(const struct cli *cli)
 {
@@ -36,20 +43,6 @@ bool cli_is_beyond_page(const struct cli *cli)
 {
     return cli_has_stack_filter(cli) || cli->aggregation != NULL || cli->go_stacks != NULL ||
            cli->profile_ids.n + cli->span_ids.n + cli->trace_ids.n > 0;
-}
-
-static enum hearth_status read_aggregation(struct cli *cli, Hearth__V1__Aggregation *ret)
-{
-    if (cli->aggregation == NULL) {
-        *ret = HEARTH__V1__AGGREGATION__AGGREGATION_UNSPECIFIED;
-    } else if (strcmp(cli->aggregation, "sum") == 0) {
-        *ret = HEARTH__V1__AGGREGATION__AGGREGATION_SUM;
-    } else if (strcmp(cli->aggregation, "mean") == 0) {
-        *ret = HEARTH__V1__AGGREGATION__AGGREGATION_MEAN;
-    } else {
-        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--aggregation must be sum or mean");
-    }
-    return HEARTH_OK;
 }
 
 enum hearth_status cli_read_go_stacks(struct cli *cli, Hearth__V1__GoStacks *ret)
@@ -155,36 +148,6 @@ void cli_stack_filter(struct cli *cli, Hearth__V1__StackFilter *ret)
     ret->n_without = cli->without.n;
     ret->without = cli_repeated(cli, &cli->without);
     add_row_filters(cli, ret);
-}
-
-enum hearth_status cli_selection(struct cli *cli, size_t arg, Hearth__V1__Selection *ret)
-{
-    const char *selector, *type;
-    Hearth__V1__StackFilter *stacks = hearth_arena_alloc(&cli->arena, sizeof *stacks);
-
-    if (stacks == NULL) {
-        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
-    }
-    HEARTH_TRY(cli_query_selector(cli, arg, &selector));
-    HEARTH_TRY(cli_resolve_range(cli));
-    HEARTH_TRY(cli_profile_type(cli, selector, &type));
-    hearth__v1__selection__init(ret);
-    hearth__v1__stack_filter__init(stacks);
-    HEARTH_TRY(read_aggregation(cli, &ret->aggregation));
-    ret->profile_type = cli_field(cli, type);
-    ret->label_selector = cli_field(cli, selector);
-    ret->start = cli->from_ms;
-    ret->end = cli->to_ms;
-    ret->stacks = stacks;
-    cli_stack_filter(cli, stacks);
-    ret->n_profile_ids = cli->profile_ids.n;
-    ret->profile_ids = cli_repeated(cli, &cli->profile_ids);
-    ret->n_span_ids = cli->span_ids.n;
-    ret->span_ids = cli_repeated(cli, &cli->span_ids);
-    ret->n_trace_ids = cli->trace_ids.n;
-    ret->trace_ids = cli_repeated(cli, &cli->trace_ids);
-
-    return cli->arena.refused ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
 }
 
 void cli_say_aggregation(const Hearth__V1__Selection *selection,

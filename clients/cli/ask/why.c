@@ -4,12 +4,19 @@
  * After an empty answer, the server is asked what it has at any time: labels, values, types, the newest profile. A
  * failure of these calls leaves the plain message.
  */
+#include "why.h"
+
 #include "hearth/base/clock.h"
 #include "hearth/model/labels.h"
+#include "hearth/model/profile_type.h"
 #include "hearth/pb/hearth/v1/profiles.pb-c.h"
 #include "hearth/selector/selector.h"
 
-#include "table.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "filters.h"
+#include "guess.h"
+#include "text.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* pager.c -- long answers through the pager of the user. */
-#include "cli.h"
+#include "text.h"
 
 #include <errno.h>
 #include <signal.h>

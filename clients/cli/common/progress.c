@@ -3,9 +3,10 @@
  *
  * Threads: safe.
  */
-#include "cli.h"
+#include "progress.h"
 
-#include <limits.h>
+#include "text.h"
+
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,18 +72,4 @@ void cli_print_result(const char *fmt, ...)
     (void)fflush(stdout);
     (void)pthread_mutex_unlock(&g_lock);
     va_end(args);
-}
-
-void cli_waits(void *context, int64_t waited_ms)
-{
-    struct cli *cli = context;
-
-    if (waited_ms == HEARTH_CLIENT_WAITED) {
-        cli_progress_end();
-        return;
-    }
-    if (cli->uploading != NULL && waited_ms == CLI_WAITING_MS) {
-        cli_upload_waits(cli);
-    }
-    cli_progress(cli, "waiting for %s, %lld s", cli->url, (long long)(waited_ms / 1000));
 }

@@ -1,10 +1,9 @@
 /* text.c -- values, times and bars for people. */
+#include "text.h"
+
 #include "hearth/base/clock.h"
 #include "hearth/selector/timeexpr.h"
 
-#include "cli.h"
-
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>

@@ -10,7 +10,9 @@
 #ifndef HEARTH_CLIENTS_CLI_SETTINGS_H
 #define HEARTH_CLIENTS_CLI_SETTINGS_H
 
-#include "table.h"
+#include "cli.h"
+
+#include <stdlib.h>
 
 #define CONTEXT_FILE_BYTES ((size_t)1 << 20)
 #define CONTEXT_TEXT_BYTES ((size_t)4 << 10) /* of a name or a value */
@@ -32,7 +34,11 @@ extern const struct cli_setting cli_settings[CLI_N_SETTINGS];
 /* The field of a setting. */
 const char **cli_setting_at(struct cli *cli, size_t setting);
 /* NULL if the variable is unset or empty. */
-const char *cli_find_variable(const char *name);
+static inline const char *cli_find_variable(const char *name)
+{
+    const char *value = name == NULL ? NULL : getenv(name);
+    return value == NULL || value[0] == '\0' ? NULL : value;
+}
 
 struct cli_context {
     const char *name;
@@ -55,6 +61,14 @@ struct cli_contexts {
  */
 HEARTH_MUST_CHECK enum hearth_status cli_find_proxy(struct cli *cli, const char *url,
                                                     const char **ret, const char **ret_variable);
+
+/* ---- cli_settle.c ---- */
+
+/*
+ * Fills the settings that no option gives from variables, the context and defaults. NOT_FOUND for a
+ * context that does not exist; INVALID_ARGUMENT for mistakes in headers and in the file of contexts.
+ */
+HEARTH_MUST_CHECK enum hearth_status cli_settle(struct cli *cli);
 
 /* ---- user_file.c ---- */
 

@@ -1,8 +1,11 @@
 /* cmd_context.c -- hearth context: contexts of the user, and the settings that result. */
 #include "hearth/codec/json_writer.h"
 
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "cli_settings.h"
 #include "listing.h"
+#include "text.h"
 
 #include <limits.h>
 #include <stdio.h>

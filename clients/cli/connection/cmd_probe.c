@@ -8,9 +8,13 @@
 #include "hearth/codec/compress.h"
 #include "hearth/codec/json_writer.h"
 #include "hearth/format/collapsed.h"
+#include "hearth/format/pprof.h"
 #include "hearth/pb/push/v1/push.pb-c.h"
 
-#include "cli.h"
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -4,7 +4,9 @@
 #include "hearth/pb/grpc/health/v1/health.pb-c.h"
 #include "hearth/selector/timeexpr.h"
 
-#include "cli.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "text.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #include "hearth/codec/yaml_reader.h"
 
 #include "cli_settings.h"
+#include "guess.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

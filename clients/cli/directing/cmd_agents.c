@@ -2,6 +2,9 @@
 #include "hearth/base/clock.h"
 #include "hearth/pb/hearth/v1/processes.pb-c.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "listing.h"
 
 #include <limits.h>

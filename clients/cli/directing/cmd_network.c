@@ -2,7 +2,11 @@
 #include "hearth/base/clock.h"
 #include "hearth/pb/hearth/v1/network.pb-c.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "listing.h"
+#include "text.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,7 +1,10 @@
 /* cmd_policy.c -- hearth policy: its commands out of a table; get, list, set, apply, diff, history, delete. */
 #include "cmd_policy.h"
 
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "policy_file.h"
+#include "text.h"
 
 #include <errno.h>
 #include <limits.h>

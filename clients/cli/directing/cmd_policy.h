@@ -5,6 +5,7 @@
 #include "hearth/model/policy_rule.h"
 #include "hearth/pb/hearth/v1/policies.pb-c.h"
 
+#include "cli.h"
 #include "listing.h"
 
 #define CLI_POLICIES "hearth.v1.PolicyService/"

@@ -1,8 +1,12 @@
 /* cmd_policy_past.c -- hearth policy dry-run, monitored, series: past metrics, and what they trigger. */
 #include "hearth/base/clock.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "cmd_policy.h"
 #include "cmd_task.h"
+#include "text.h"
 
 #include <limits.h>
 #include <stdio.h>

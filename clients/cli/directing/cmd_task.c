@@ -3,6 +3,11 @@
 
 #include "hearth/base/clock.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "text.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <time.h>

@@ -5,6 +5,7 @@
 #include "hearth/pb/hearth/v1/task_results.pb-c.h"
 #include "hearth/pb/hearth/v1/tasks.pb-c.h"
 
+#include "cli.h"
 #include "listing.h"
 
 #define CLI_TASKS "hearth.v1.TaskService/"

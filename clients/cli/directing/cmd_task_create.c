@@ -2,6 +2,9 @@
 #include "hearth/base/clock.h"
 #include "hearth/selector/timeexpr.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "cmd_task.h"
 
 #include <limits.h>

@@ -1,6 +1,10 @@
 /* cmd_task_stacks.c -- what tasks brought: schedules, stacks, uploads, download, export, import. */
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "cmd_task.h"
 #include "flame_output.h"
+#include "text.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,7 +1,10 @@
 /* cmd_task_traces.c -- hearth task segments, threads: requests that a trace task found, and where their time went. */
 #include "hearth/base/clock.h"
 
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "cmd_task.h"
+#include "text.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -1,4 +1,5 @@
 /* cmd_task_tree.c -- stack traces of tasks as trees of functions, for the files of flame_output.h. */
+#include "cli_messages.h"
 #include "cmd_task.h"
 #include "flame_output.h"
 

@@ -7,8 +7,11 @@
 #include "hearth/codec/json_writer.h"
 #include "hearth/pb/adhocprofiles/v1/adhocprofiles.pb-c.h"
 
-#include "cli.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "open_profile.h"
 #include "page_link.h"
+#include "text.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -12,8 +12,13 @@
 #include "hearth/codec/json_writer.h"
 #include "hearth/selector/timeexpr.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "import.h"
 #include "listing.h"
+#include "progress.h"
+#include "text.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,15 @@
 #include "hearth/base/clock.h"
 #include "hearth/pb/hearth/v1/profiles.pb-c.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "cmd_explain.h"
 #include "cmd_uploads.h"
+#include "filters.h"
+#include "merged_profile.h"
+#include "text.h"
+#include "why.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -12,7 +12,8 @@
 #include "hearth/base/clock.h"
 #include "hearth/selector/timeexpr.h"
 
-#include "cli.h"
+#include "ask.h"
+#include "cli_messages.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -3,6 +3,10 @@
 
 #include "hearth/base/sha256.h"
 
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "text.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

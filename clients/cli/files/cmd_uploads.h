@@ -4,6 +4,7 @@
 
 #include "hearth/pb/hearth/v1/uploads.pb-c.h"
 
+#include "cli.h"
 #include "listing.h"
 
 #define CLI_UPLOADS "hearth.v1.UploadService/"

@@ -8,7 +8,11 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/sha256.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "cmd_uploads.h"
+#include "progress.h"
 #include "side_by_side.h"
 
 #include <fcntl.h>

@@ -13,6 +13,7 @@
 #define HEARTH_CLIENTS_IMPORT_H
 
 #include "hearth/model/labels.h"
+#include "hearth/pb/types/v1/types.pb-c.h"
 
 #include "cli.h"
 

@@ -1,4 +1,8 @@
 /* import_sides.c -- calls of `hearth import` to the source and to the server, and what both have. */
+#include "hearth/pb/querier/v1/querier.pb-c.h"
+
+#include "cli_call.h"
+#include "cli_credential.h"
 #include "cli_settings.h"
 #include "import.h"
 #include "listing.h"

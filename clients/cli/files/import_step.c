@@ -2,7 +2,9 @@
 #include "hearth/base/clock.h"
 #include "hearth/codec/compress.h"
 #include "hearth/pb/push/v1/push.pb-c.h"
+#include "hearth/pb/querier/v1/querier.pb-c.h"
 
+#include "cli.h"
 #include "import.h"
 #include "listing.h"
 

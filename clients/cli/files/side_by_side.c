@@ -8,6 +8,11 @@
 
 #include "hearth/base/mem.h"
 
+#include "cli_call.h"
+#include "cli_credential.h"
+#include "cli_messages.h"
+#include "progress.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -2,14 +2,25 @@
  * cmd_flame.c -- a flame graph: on a terminal the interactive screen, or rows of coloured cells,
  * root at the top; elsewhere an indented tree with bars.
  */
+#include "cmd_flame.h"
+
 #include "hearth/format/collapsed.h"
 #include "hearth/format/pprof.h"
+#include "hearth/model/profile_type.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
-#include "cli.h"
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "filters.h"
+#include "flame_file.h"
 #include "flame_output.h"
 #include "flame_terminal.h"
+#include "flame_transforms.h"
+#include "merged_profile.h"
 #include "page_link.h"
+#include "text.h"
+#include "why.h"
 
 #include <langinfo.h>
 #include <stdio.h>
@@ -337,7 +348,7 @@ enum cli_exit cli_flame(struct cli *cli)
             return cli_usage("--go-stacks is for flame graphs: -o pprof and -o collapsed have the "
                              "stored stack traces");
         }
-        return cli_profile(cli);
+        return cli_put_merged(cli);
     }
     enum hearth_status status = ask_flame(cli, &selector, &type, &answer);
     if (status != HEARTH_OK) {

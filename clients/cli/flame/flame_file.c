@@ -4,10 +4,16 @@
  * A file may have several profiles, each with several types of values. Types are named as the server
  * names them, NAME:TYPE:UNIT, without the period.
  */
+#include "flame_file.h"
+
 #include "hearth/base/clock.h"
 #include "hearth/format/demangle_names.h"
 
-#include "cli.h"
+#include "cli_messages.h"
+#include "filters.h"
+#include "flame_transforms.h"
+#include "open_profile.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -3,6 +3,10 @@
 
 #include "hearth/model/dot_text.h"
 #include "hearth/model/flame_text.h"
+#include "hearth/pb/hearth/v1/query.pb-c.h"
+
+#include "cli_messages.h"
+#include "text.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -5,6 +5,8 @@
 #ifndef HEARTH_CLIENTS_FLAME_OUTPUT_H
 #define HEARTH_CLIENTS_FLAME_OUTPUT_H
 
+#include "hearth/pb/hearth/v1/query.pb-c.h"
+
 #include "cli.h"
 #include "flame_export.h"
 

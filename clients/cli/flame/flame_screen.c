@@ -7,8 +7,6 @@
 
 #include "page_link.h"
 
-#include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- moving ---- */

@@ -1,7 +1,7 @@
 /* flame_screen_state.c -- the life of the interactive flame graph, and which of its trees are shown. */
-#include "flame_screen.h"
-
 #include "hearth/base/mem.h"
+
+#include "flame_screen.h"
 
 #include <stdarg.h>
 #include <stdio.h>

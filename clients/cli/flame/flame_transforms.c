@@ -2,12 +2,19 @@
  * flame_transforms.c -- --focus, --hide and the --collapse options: the transforms of the web page,
  * under its words (clients/web/src/flame/transforms.ts).
  */
+#include "flame_transforms.h"
+
 #include "hearth/model/stack_transforms.h"
 #include "hearth/selector/pattern.h"
 
-#include "cli.h"
+#include "ask.h"
+#include "cli_messages.h"
+#include "filters.h"
+#include "flame_file.h"
 #include "flame_output.h"
 #include "page_link.h"
+#include "text.h"
+#include "why.h"
 
 #include <assert.h>
 

@@ -13,6 +13,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/codec/json_reader.h"
 
+#include "cli_messages.h"
 #include "mcp.h"
 
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* mcp_answer.c -- members that the answers of several tools have. */
+#include "ask.h"
 #include "mcp.h"
+#include "text.h"
 
 #include <math.h>
 #include <stdio.h>

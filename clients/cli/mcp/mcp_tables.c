@@ -2,7 +2,12 @@
 #include "hearth/model/labels.h"
 #include "hearth/pb/hearth/v1/traces.pb-c.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "filters.h"
 #include "mcp.h"
+#include "text.h"
+#include "why.h"
 
 #define QUERY          "hearth.v1.QueryService/"
 #define DEFAULT_ROWS   15

@@ -1,4 +1,6 @@
 /* mcp_task.c -- tools for profiling tasks. */
+#include "ask.h"
+#include "cli_call.h"
 #include "cmd_task.h"
 #include "mcp.h"
 

@@ -1,8 +1,9 @@
 /* mcp_tools.c -- the table of tools: their schemas, and arguments as fields of a call. */
 #include "hearth/codec/json_reader.h"
 
+#include "cli.h"
 #include "mcp.h"
-#include "table.h"
+#include "word_list.h"
 
 static const struct mcp_arg g_args[] = {
 #define ARG(key, kind, field, values, help) \
@@ -78,7 +79,7 @@ static void write_schema(const struct mcp_tool *tool, struct hearth_json *out)
     hearth_json_key_c(out, "properties");
     hearth_json_object(out);
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_args); i++) {
-        if (cli_has_key(tool->arguments, g_args[i].key)) {
+        if (cli_list_has(tool->arguments, g_args[i].key)) {
             write_argument(&g_args[i], out);
         }
     }
@@ -87,7 +88,7 @@ static void write_schema(const struct mcp_tool *tool, struct hearth_json *out)
     hearth_json_key_c(out, "required");
     hearth_json_array(out);
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_args); i++) {
-        if (cli_has_key(tool->required, g_args[i].key)) {
+        if (cli_list_has(tool->required, g_args[i].key)) {
             hearth_json_string_c(out, g_args[i].key);
         }
     }
@@ -131,7 +132,7 @@ void mcp_write_tools(bool allow_tasks, struct hearth_json *out)
 static const struct mcp_arg *find_argument(const struct mcp_tool *tool, struct hearth_str key)
 {
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_args); i++) {
-        if (hearth_str_eq_c(key, g_args[i].key) && cli_has_key(tool->arguments, g_args[i].key)) {
+        if (hearth_str_eq_c(key, g_args[i].key) && cli_list_has(tool->arguments, g_args[i].key)) {
             return &g_args[i];
         }
     }
@@ -231,7 +232,7 @@ static enum hearth_status check_required(const struct mcp_tool *tool, struct mcp
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_args); i++) {
         const char *text;
         memcpy(&text, (char *)call + g_args[i].at, sizeof text);
-        if (cli_has_key(tool->required, g_args[i].key) && (text == NULL || text[0] == '\0')) {
+        if (cli_list_has(tool->required, g_args[i].key) && (text == NULL || text[0] == '\0')) {
             return HEARTH_FAIL(&call->cli.err, HEARTH_INVALID_ARGUMENT,
                                "%s needs the argument \"%s\": %s", tool->name, g_args[i].key,
                                g_args[i].help);

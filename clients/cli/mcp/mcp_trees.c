@@ -6,7 +6,10 @@
  */
 #include "hearth/base/hash.h"
 
+#include "cli_call.h"
+#include "cmd_diff.h"
 #include "mcp.h"
+#include "why.h"
 
 #define QUERY        "hearth.v1.QueryService/"
 #define MAX_NODES    16384 /* of the graph that a slice is cut from */

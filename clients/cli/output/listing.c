@@ -3,7 +3,11 @@
 
 #include "hearth/model/labels.h"
 
-#include "table.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "guess.h"
+#include "text.h"
+#include "word_list.h"
 
 #include <assert.h>
 

@@ -12,6 +12,8 @@
 #ifndef HEARTH_CLIENTS_LISTING_H
 #define HEARTH_CLIENTS_LISTING_H
 
+#include "hearth/pb/types/v1/types.pb-c.h"
+
 #include "cli.h"
 
 /* The values of a column; in parentheses: in jsonl, csv, tsv and yaml. */

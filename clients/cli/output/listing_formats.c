@@ -1,7 +1,9 @@
 /* listing_formats.c -- rows as jsonl, csv, tsv and yaml: exact texts, numbers without units. */
 #include "hearth/base/clock.h"
+#include "hearth/base/human.h"
 #include "hearth/codec/json_writer.h"
 
+#include "cli.h"
 #include "listing.h"
 
 /* The unit of numbers is in the kind of the column, or in a column of its own. */

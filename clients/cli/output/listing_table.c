@@ -4,7 +4,9 @@
  * On a terminal a table fits the width: texts are cut first, down to MIN_TEXT cells, then columns in the middle are left
  * out, which is said. Elsewhere nothing is cut, so that the table does not depend on who reads it.
  */
+#include "cli_messages.h"
 #include "listing.h"
+#include "text.h"
 
 #include <limits.h>
 #include <stdio.h>

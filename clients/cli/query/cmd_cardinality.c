@@ -8,7 +8,13 @@
 #include "hearth/codec/json_writer.h"
 #include "hearth/model/labels.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "listing.h"
+#include "progress.h"
+#include "text.h"
+#include "why.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -3,7 +3,13 @@
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 #include "hearth/selector/timeexpr.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "cmd_explain.h"
 #include "listing.h"
+#include "text.h"
+#include "why.h"
 
 #include <stdio.h>
 

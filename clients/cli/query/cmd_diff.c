@@ -3,14 +3,26 @@
  * graph of both. Shares of each side's total are compared, so that sides of different length or load
  * may be. The server says which changes are beyond noise.
  */
+#include "cmd_diff.h"
+
 #include "hearth/base/clock.h"
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 #include "hearth/selector/timeexpr.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "cmd_explain.h"
+#include "cmd_flame.h"
 #include "diff_gate.h"
+#include "filters.h"
+#include "flame_cells.h"
+#include "flame_file.h"
 #include "flame_output.h"
 #include "listing.h"
+#include "text.h"
+#include "why.h"
 
 #include <stdio.h>
 

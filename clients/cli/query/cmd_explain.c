@@ -1,8 +1,15 @@
 /* cmd_explain.c -- --explain: what a query would read, from which tables, and the estimated time. */
+#include "cmd_explain.h"
+
 #include "hearth/base/clock.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
-#include "cli.h"
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "filters.h"
+#include "text.h"
+#include "why.h"
 
 #include <stdio.h>
 #include <string.h>

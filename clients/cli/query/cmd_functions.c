@@ -1,8 +1,18 @@
 /* cmd_functions.c -- top, sandwich, lines: the tables of hearth.v1, computed by the server. */
+#include "cmd_functions.h"
+
 #include "hearth/model/frame_name.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "filters.h"
+#include "flame_file.h"
 #include "listing.h"
+#include "text.h"
+#include "top_file.h"
+#include "why.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,7 +1,12 @@
 /* cmd_heatmap.c -- how large profiles, or what spans took of them, are over time, as a grid of cells. */
 #include "hearth/model/profile_type.h"
 
-#include "cli.h"
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "filters.h"
+#include "text.h"
+#include "why.h"
 
 #include <limits.h>
 

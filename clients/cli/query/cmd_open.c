@@ -7,8 +7,12 @@
 #include "hearth/base/clock.h"
 #include "hearth/selector/timeexpr.h"
 
-#include "cli.h"
+#include "ask.h"
+#include "cli_messages.h"
+#include "filters.h"
+#include "flame_transforms.h"
 #include "page_link.h"
+#include "text.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,13 @@
 /* cmd_over_time.c -- functions over time, and what the values of a label come to. */
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "filters.h"
 #include "listing.h"
+#include "text.h"
+#include "why.h"
 
 #include <limits.h>
 

@@ -1,8 +1,15 @@
 /* cmd_query.c -- services, types, labels, values, series, timeline. */
 #include "hearth/model/labels.h"
+#include "hearth/model/profile_type.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "filters.h"
 #include "listing.h"
+#include "text.h"
+#include "why.h"
 
 #include <stdlib.h>
 
@@ -133,15 +140,6 @@ enum cli_exit cli_values(struct cli *cli)
 
     return status != HEARTH_OK ? cli_fail(cli, status)
                                : print_names(cli, &answer->base, answer->names, answer->n_names);
-}
-
-char **cli_by_names(struct cli *cli)
-{
-    char **names = hearth_arena_array(&cli->arena, cli->n_by, sizeof names[0]);
-    for (size_t i = 0; names != NULL && i < cli->n_by; i++) {
-        names[i] = hearth_arena_strndup(&cli->arena, cli->by[i], strlen(cli->by[i]));
-    }
-    return names;
 }
 
 /*

@@ -2,6 +2,10 @@
 #include "hearth/model/labels.h"
 #include "hearth/pb/settings/v1/recording_rules.pb-c.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "filters.h"
 #include "listing.h"
 
 #define RULES "settings.v1.RecordingRulesService/"

@@ -14,8 +14,11 @@
 #include "hearth/model/stacktree.h"
 #include "hearth/selector/timeexpr.h"
 
-#include "cli.h"
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
 #include "psql_url.h"
+#include "text.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,8 +5,12 @@
  * follows is one path.
  */
 #include "hearth/model/flame_diff.h"
+#include "hearth/pb/hearth/v1/query.pb-c.h"
 
+#include "cli_call.h"
 #include "diff_rows.h"
+#include "flame_file.h"
+#include "text.h"
 
 #define NO_NOISE "a file has no slices of time and no series to estimate it from"
 

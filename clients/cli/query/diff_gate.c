@@ -1,6 +1,9 @@
 /* diff_gate.c -- reads conditions on a diff, and checks them (contract: diff_gate.h). */
 #include "diff_gate.h"
 
+#include "flame_cells.h"
+#include "text.h"
+
 #include <math.h>
 #include <stdio.h>
 

@@ -20,6 +20,7 @@
 
 #include "hearth/selector/pattern.h"
 
+#include "cli.h"
 #include "diff_rows.h"
 
 /* Crossings that are reported by name; the others are counted. */

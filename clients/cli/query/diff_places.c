@@ -4,7 +4,11 @@
  * A function's place is the line where most of its value is: of its self, or its total. The server
  * is asked for the lines of each function, a file is read again; both only if something crossed.
  */
+#include "hearth/pb/hearth/v1/query.pb-c.h"
+
+#include "cli_call.h"
 #include "diff_gate.h"
+#include "flame_file.h"
 
 #include <stdlib.h>
 

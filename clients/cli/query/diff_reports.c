@@ -11,6 +11,7 @@
 #include "hearth/codec/json_writer.h"
 
 #include "diff_gate.h"
+#include "text.h"
 
 #include <limits.h>
 #include <stdio.h>

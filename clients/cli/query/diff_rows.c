@@ -1,6 +1,11 @@
 /* diff_rows.c -- reads the answer of a diff (contract: diff_rows.h). */
 #include "diff_rows.h"
 
+#include "hearth/pb/hearth/v1/query.pb-c.h"
+
+#include "cli.h"
+#include "flame_cells.h"
+
 #include <math.h>
 #include <stdlib.h>
 

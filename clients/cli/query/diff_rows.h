@@ -8,6 +8,8 @@
 #ifndef HEARTH_CLIENTS_DIFF_ROWS_H
 #define HEARTH_CLIENTS_DIFF_ROWS_H
 
+#include "hearth/pb/hearth/v1/query.pb-c.h"
+
 #include "cli.h"
 
 struct diff_node {

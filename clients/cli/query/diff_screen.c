@@ -4,9 +4,13 @@
  * A box is as wide as both sides together, each scaled to the larger one, so that what is new and
  * what is gone has a box, too.
  */
+#include "cli_messages.h"
+#include "cmd_flame.h"
 #include "diff_rows.h"
+#include "filters.h"
 #include "flame_screen.h"
 #include "page_link.h"
+#include "text.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,10 @@
 /* top_file.c -- the table of functions of a file or of transformed stack traces, as the server would send it. */
+#include "top_file.h"
+
 #include "hearth/selector/pattern.h"
 
-#include "cli.h"
+#include "flame_file.h"
+#include "text.h"
 
 #include <stdlib.h>
 

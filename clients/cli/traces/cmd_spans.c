@@ -2,7 +2,13 @@
 #include "hearth/base/clock.h"
 #include "hearth/pb/hearth/v1/traces.pb-c.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "filters.h"
 #include "listing.h"
+#include "text.h"
+#include "why.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -8,6 +8,13 @@
 #include "hearth/base/clock.h"
 #include "hearth/selector/timeexpr.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "cmd_explain.h"
+#include "filters.h"
+#include "text.h"
+
 #include <stdio.h>
 
 /* ---- the request ---- */
@@ -343,22 +350,6 @@ static enum hearth_status plan_lookup(struct cli *cli, Hearth__V1__LookupRespons
 
 /* ---- the command ---- */
 
-const char *cli_trace_type(const struct cli *cli, const struct cli_found *found, size_t n,
-                           size_t *ret_n)
-{
-    const char *best = "";
-    *ret_n = 0;
-    for (size_t i = 0; i < n; i++) {
-        const Hearth__V1__Lookup *lookup = found[i].lookup;
-        for (size_t k = 0; k < lookup->n_types; k++) {
-            const char *type = lookup->types[k]->profile_type;
-            best = best[0] == '\0' ? type : cli_prefer_type(best, type);
-        }
-        *ret_n = lookup->n_types > *ret_n ? lookup->n_types : *ret_n;
-    }
-    return cli->type != NULL ? cli->type : best;
-}
-
 static const char *find_mistake(const struct cli *cli)
 {
     bool profile = cli_trace_wants_profile(cli);
@@ -411,20 +402,6 @@ static enum cli_exit print_json(struct cli *cli, const struct cli_found *found, 
     answer.results = results;
     answer.n_results = n;
     return cli_print_answer(cli, &answer.base, &none);
-}
-
-enum cli_exit cli_trace_fail(struct cli *cli, enum hearth_status status)
-{
-    static const char searched[] = "; searched: ";
-    char *at = status == HEARTH_NOT_FOUND ? strstr(cli->err.msg, searched) : NULL;
-    if (at != NULL) {
-        *at = '\0';
-    }
-    enum cli_exit code = cli_fail(cli, status);
-    if (at != NULL) {
-        cli_say("searched", at + strlen(searched));
-    }
-    return code;
 }
 
 enum cli_exit cli_trace(struct cli *cli)

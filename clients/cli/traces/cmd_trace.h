@@ -21,6 +21,8 @@ struct cli_found {
     Hearth__V1__Lookup *lookup;
 };
 
+/* ---- trace_found.c ---- */
+
 /* The type of --type, else the preferred one (cli_prefer_type), else "". *ret_n: the number of types. */
 const char *cli_trace_type(const struct cli *cli, const struct cli_found *found, size_t n,
                            size_t *ret_n);

@@ -7,8 +7,18 @@
 #include "hearth/format/collapsed.h"
 #include "hearth/format/pprof.h"
 
+#include "ask.h"
+#include "cli_call.h"
+#include "cli_messages.h"
+#include "cmd_explain.h"
+#include "cmd_flame.h"
+#include "cmd_functions.h"
 #include "cmd_trace.h"
+#include "filters.h"
 #include "flame_output.h"
+#include "merged_profile.h"
+#include "text.h"
+#include "why.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,9 @@
  */
 #include "hearth/base/clock.h"
 
+#include "cli_messages.h"
 #include "cmd_trace.h"
+#include "text.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,10 +1,11 @@
 /*
- * credential.c -- the token that the client sends, and secrets in files.
+ * cli_credential.c -- the token that the client sends, and secrets in files.
  *
  * A file that others can read is refused, not only named: the next user of the machine would have
  * the token. `ps` shows options, so files and variables stand first in help and messages.
  */
-#include "cli.h"
+
+#include "cli_credential.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -177,47 +178,4 @@ enum hearth_status cli_connect(struct cli *cli, const struct hearth_client_optio
     *ret_client = client;
 
     return HEARTH_OK;
-}
-
-/* What follows the server's message; NULL: nothing. */
-static const char *find_advice(const struct cli *cli, enum hearth_status status, const char *said)
-{
-    bool has_tenant = cli->tenant != NULL;
-    switch (status) {
-    case HEARTH_UNAUTHENTICATED:
-        if (strcmp(said, "no org id") == 0) {
-            return has_tenant ? NULL : "name the tenant: set HEARTH_TENANT or --tenant";
-        }
-        return cli->token_from != NULL && strstr(said, "no credential was sent") != NULL
-                   ? "this server does not take tokens"
-                   : NULL;
-    case HEARTH_PERMISSION_DENIED:
-        return strstr(said, "needs the role") == NULL ? NULL : "`hearth whoami` lists your roles";
-    case HEARTH_INVALID_ARGUMENT:
-        return has_tenant || strstr(said, "X-Scope-OrgID") == NULL
-                   ? NULL
-                   : "that is, set HEARTH_TENANT or --tenant";
-    case HEARTH_UNAVAILABLE:
-        return strncmp(said, "cannot reach ", strlen("cannot reach ")) != 0
-                   ? NULL
-                   : "is hearthd running there? --url or HEARTH_URL names another server";
-    default:
-        return NULL;
-    }
-}
-
-void cli_explain_refusal(struct cli *cli, enum hearth_status status)
-{
-    char said[sizeof cli->err.msg];
-    (void)snprintf(said, sizeof said, "%s", cli->err.msg);
-    const char *advice = find_advice(cli, status, said);
-
-    if (advice != NULL) {
-        (void)HEARTH_FAIL(&cli->err, status, "%.400s; %s", said, advice);
-    } else if (status == HEARTH_UNAUTHENTICATED && cli->token_from != NULL) {
-        (void)HEARTH_FAIL(&cli->err, status, "%s: %.250s", cli->token_from, said);
-    } else if (status == HEARTH_UNAUTHENTICATED && strstr(said, "send a token") != NULL) {
-        (void)HEARTH_FAIL(&cli->err, status,
-                          "this server wants a token: set HEARTH_TOKEN_FILE or --token-file");
-    }
 }
