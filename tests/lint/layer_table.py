@@ -44,9 +44,13 @@ def read_table(root):
 
 
 def part_of(path):
-    """("store", "store/pg") of "server/store/pg/pool.c"; the room is "" for a file at the root of its layer."""
+    """("store", "store/pg") of "server/store/pg/pool.c"; the room is "" for a file at the root of its layer, which is
+    clients/cli for clients."""
     parts = pathlib.PurePosixPath(path).parts
-    if parts[0] == "clients" or parts[:3] == ("include", "hearth", "client.h"):
+    if parts[0] == "clients":
+        room = parts[2] if parts[1] == "cli" else parts[1]
+        return "client", f"client/{room}" if len(parts) > 3 or room == "lib" else ""
+    if parts[:3] == ("include", "hearth", "client.h"):
         return "client", ""
     if parts[0] == "include":
         return parts[2], ""

@@ -16,6 +16,9 @@ class Check:
     def __init__(self, root):
         self.root, self.table = pathlib.Path(root), read_table(root)
         self.errors, self.used, self.cache = list(self.table.errors), set(), {}
+        # Clients include each other's headers by the name alone.
+        headers = (self.root / "clients").rglob("*.h")
+        self.rooms_of_clients = {file.name: part_of(file.relative_to(self.root))[1] for file in headers}
 
     def includes(self, path):
         """(line, is external, name) of each include of a file; nothing for a file that is generated."""
@@ -55,10 +58,13 @@ class Check:
             self.check_seen(where, layer, name, shower, seen)
 
     def check_private(self, where, layer, room, name):
-        target = f"{layer}/{name.split('/')[0]}"
-        is_of_layer = "/" in name or (self.root / "server" / target).exists()
+        if layer == "client":
+            target, is_of_layer = self.rooms_of_clients.get(name), name in self.rooms_of_clients
+        else:
+            target = f"{layer}/{name.split('/')[0]}"
+            is_of_layer = "/" in name or (self.root / "server" / target).exists()
         if room and is_of_layer and target not in self.table.may[room]:
-            self.errors.append(f"{where}: {room} must not include {target}")
+            self.errors.append(f"{where}: {room} must not include {target or name}")
 
     def check_file(self, path):
         layer, room = part_of(path)

@@ -22,6 +22,9 @@ store/pg:
 store/read: given.h pg
 engine: base store
 front: base engine
+client: base
+client/common:
+client/flame: common
 ~engine: store/seen.h   # a comment
 !libpq-fe.h: store
 """
@@ -37,6 +40,10 @@ SOUND = {
     "server/store/pg/pg.h": "# include <libpq-fe.h>\n",
     "server/store/read/read.h": '#include "given.h"\n#include "pg/pg.h"\n',
     "server/front/front.c": '#include "hearth/engine/query.h"\n',
+    "clients/cli/table.h": "",
+    "clients/cli/common/cli.h": "",
+    "clients/cli/flame/screen.h": '#include "cli.h"\n',
+    "clients/cli/main.c": '#include "screen.h"\n#include "table.h"\n',
 }
 
 
@@ -84,6 +91,14 @@ class Layers(unittest.TestCase):
     def test_an_unknown_room_is_reported(self):
         self.assertEqual(self.errors_of({"server/store/new/a.c": ""}), ["server/store/new/a.c: store/new is not in LAYERS"])
 
+    def test_headers_of_rooms_above_and_of_the_root_are_reported_of_clients_too(self):
+        errors = self.errors_of({"clients/cli/common/up.c": '#include "screen.h"\n#include "table.h"\n'})
+        self.assertEqual(
+            errors,
+            ["clients/cli/common/up.c:1: client/common must not include client/flame",
+             "clients/cli/common/up.c:2: client/common must not include table.h"],
+        )
+
     def test_a_cycle_cannot_be_written(self):
         errors = Table("a: b\nb: a\n").errors
         self.assertEqual(errors, ["LAYERS: a names b before it is defined"])
@@ -116,6 +131,19 @@ class Rooms(unittest.TestCase):
             errors,
             ["server/store/pg/pg.c: store/pg must not use read_rows, defined in server/store/read/read.c",
              "server/store/pg/pg.c: store/pg must not use store_open, defined in server/store/store.c"],
+        )
+
+    def test_uses_of_rooms_above_are_reported_of_clients_too(self):
+        errors = self.errors_of(
+            ("clients/cli/common/say.c", "say", "T"),
+            ("clients/cli/flame/screen.c", "say", "U"),
+            ("clients/cli/flame/screen.c", "screen_open", "T"),
+            ("clients/cli/common/say.c", "screen_open", "U"),
+            ("clients/cli/main.c", "screen_open", "U"),
+        )
+        self.assertEqual(
+            errors,
+            ["clients/cli/common/say.c: client/common must not use screen_open, defined in clients/cli/flame/screen.c"],
         )
 
     def test_a_call_around_a_layer_is_reported(self):
