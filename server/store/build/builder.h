@@ -71,6 +71,18 @@ HEARTH_MUST_CHECK enum hearth_status hearth_rules_mark(struct hearth_builder *bu
                                                        int32_t service_id, const int64_t *t0s_ns,
                                                        size_t n, struct hearth_err *err);
 
+/* ---- lease.c ---- */
+
+/*
+ * Renew the lease, or take it if it has expired, outside a transaction. Sets the token to 0 if
+ * another server holds it.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_lease_take(struct hearth_builder *builder,
+                                                       struct hearth_err *err);
+
+/* End the lease when the thread ends, so that the next server need not wait for its expiry. */
+void hearth_lease_release(struct hearth_builder *builder);
+
 /*
  * Begin a transaction: lock the lease and compare the token. FAILED_PRECONDITION: another server
  * has the lease. The connection must not be in a transaction.
@@ -92,6 +104,8 @@ HEARTH_MUST_CHECK enum hearth_status hearth_builder_next_generation(struct heart
                                                                     int32_t service_id,
                                                                     int64_t *ret_generation,
                                                                     struct hearth_err *err);
+
+/* ---- builder.c ---- */
 
 /*
  * The thread. _start: the store has its writer id; the first round begins a second later, or

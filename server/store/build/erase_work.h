@@ -1,6 +1,5 @@
 /*
- * erase_work.h -- the tombstone whose rows are being removed (private to erase_step.c,
- * erase_segments.c and erase_blocks.c).
+ * erase_work.h -- the tombstone whose rows are being removed (private to erase_*.c).
  *
  * Threads: confined to the builder's.
  */
@@ -22,7 +21,7 @@ struct hearth_erase_work {
     bool reach_checked; /* reach_ns takes into account which profiles are stored (reach.h) */
 };
 
-/* ---- erase_step.c ---- */
+/* ---- erase_rows.c ---- */
 
 /* Return whether the series is one of the tombstone's. */
 bool hearth_erase_has_series(const struct hearth_erase_work *work, int32_t series_id);

@@ -18,7 +18,7 @@ void hearth_retention_default(const struct hearth_store *store, struct hearth_re
 void hearth_retention_apply(struct hearth_retention *retention, struct hearth_str name,
                             int64_t value_ns);
 
-/* ---- history (retention_history.c) ---- */
+/* ---- history ---- */
 
 /*
  * What retention has deleted so far, by tier. It is kept as settings "kept-<tier>" and

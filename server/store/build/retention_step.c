@@ -11,7 +11,7 @@
  * a reader may still see stay for five minutes more, and changed settings are applied only after a
  * minute, when every server knows them (housekeeping.c).
  *
- * Before anything is deleted, the retention is recorded (retention_history.c).
+ * Before anything is deleted, the retention is recorded (retention.c).
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/hash.h"

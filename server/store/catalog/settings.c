@@ -2,7 +2,7 @@
  * settings.c -- hearth_data.tenant_setting in memory (contract: settings.h).
  *
  * A refresh reads the whole table, which is small: settings are made by hand, and the builder adds
- * a few to each tenant that has some (retention_history.c). Refreshes take turns, so that a refresh
+ * a few to each tenant that has some (retention.c). Refreshes take turns, so that a refresh
  * that read before a change never restores the old value after it.
  */
 #include "hearth/store/settings.h"
