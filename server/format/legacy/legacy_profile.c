@@ -42,20 +42,6 @@ bool hearth_legacy_recognise(struct hearth_str bytes)
     return find_text_reader(bytes) != NULL || hearth_legacy_is_cpu(bytes);
 }
 
-enum hearth_status hearth_legacy_add_types(struct legacy_reader *r, const struct legacy_type *types,
-                                           size_t n, struct hearth_err *err)
-{
-    assert(n <= LEGACY_MAX_TYPES);
-    for (size_t i = 0; i < n; i++) {
-        if (hearth_profile_builder_type(r->builder, hearth_str_c(types[i].type),
-                                        hearth_str_c(types[i].unit)) == HEARTH_NO_INDEX) {
-            return HEARTH_FAIL_ARENA(err, r->arena);
-        }
-    }
-
-    return HEARTH_OK;
-}
-
 /* Reads the table of mappings, and keeps the lines before it as the text. */
 static enum hearth_status split_mappings(struct legacy_reader *r, struct hearth_str bytes,
                                          struct hearth_err *err)

@@ -2,6 +2,7 @@
  * legacy_reader.h -- lines, addresses and stacks of legacy profiles (private to this room).
  *
  *   legacy_profile.c     recognises the format; what all have in common
+ *   legacy_types.c       types of values
  *   legacy_heap.c        heap profiles
  *   legacy_contention.c  profiles of contention
  *   legacy_count.c       Go's counts: goroutines, threads, ...

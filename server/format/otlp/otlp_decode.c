@@ -6,32 +6,6 @@
 #include "otlp/otlp_scan.h"
 #include "pprof/decode_memory.h"
 
-#include <stdio.h>
-
-enum hearth_status hearth_otlp_damaged(const struct otlp_scan *s, const char *what,
-                                       struct pprof_cursor c)
-{
-    return HEARTH_FAIL(s->err, HEARTH_INVALID_ARGUMENT,
-                       "not an export of profiles: %s is damaged at byte %zu: %s", what,
-                       (size_t)(c.p - s->base), c.why);
-}
-
-void hearth_otlp_keep_reason(struct otlp_scan *s, const char *fmt, ...)
-{
-    if (s->out->first.status != HEARTH_OK) {
-        return;
-    }
-
-    char why[300];
-    va_list args;
-    va_start(args, fmt);
-    (void)vsnprintf(why, sizeof why, fmt, args);
-    va_end(args);
-    hearth_err_set(&s->out->first, HEARTH_INVALID_ARGUMENT, __FILE__, __LINE__,
-                   "resource_profiles[%u].scope_profiles[%u].profiles[%u]%s", s->at_resource,
-                   s->at_scope, s->at_profile, why);
-}
-
 /* ---- around profiles ---- */
 
 /* The next field with this number; false at the end. INVALID_ARGUMENT for damage. */
@@ -130,15 +104,6 @@ static bool make_workspace(struct otlp_scan *s)
     return s->gathered != NULL && w->strings != NULL && w->attributes != NULL &&
            w->mappings != NULL && w->functions != NULL && w->locations != NULL &&
            w->links != NULL && w->groups != NULL;
-}
-
-enum hearth_status hearth_otlp_check_number(const struct otlp_scan *s, const char *what, size_t n)
-{
-    return n <= HEARTH_OTLP_MAX_PROFILES
-               ? HEARTH_OK
-               : HEARTH_FAIL(s->err, HEARTH_RESOURCE_EXHAUSTED,
-                             "the export has more than %u %s: send fewer at once",
-                             HEARTH_OTLP_MAX_PROFILES, what);
 }
 
 /* The dictionary: the last one, as everywhere in protobuf. */

@@ -12,42 +12,6 @@
 #include "otlp/otlp_scan.h"
 #include "pprof/pprof_text.h"
 
-#include <stdio.h>
-
-static const char *const g_table_names[OTLP_N_TABLES] = {
-    [OTLP_MAPPINGS] = "mapping_table",   [OTLP_LOCATIONS] = "location_table",
-    [OTLP_FUNCTIONS] = "function_table", [OTLP_LINKS] = "link_table",
-    [OTLP_STRINGS] = "string_table",     [OTLP_ATTRIBUTES] = "attribute_table",
-    [OTLP_STACKS] = "stack_table",
-};
-
-enum hearth_status hearth_otlp_damaged_entry(const struct otlp_scan *s, enum otlp_table table,
-                                             uint32_t i, struct pprof_cursor c)
-{
-    char what[64];
-    (void)snprintf(what, sizeof what, "dictionary.%s[%u]", g_table_names[table], i);
-    return hearth_otlp_damaged(s, what, c);
-}
-
-enum hearth_status hearth_otlp_check_reference(const struct otlp_scan *s, enum otlp_table from,
-                                               uint32_t i, enum otlp_table to, uint64_t idx)
-{
-    const struct otlp_dictionary *d = &s->dictionary;
-    const uint32_t counts[OTLP_N_TABLES] = {
-        [OTLP_MAPPINGS] = d->n_mappings,     [OTLP_FUNCTIONS] = d->n_functions,
-        [OTLP_LOCATIONS] = d->n_locations,   [OTLP_STRINGS] = d->n_strings,
-        [OTLP_ATTRIBUTES] = d->n_attributes,
-    };
-
-    if (HEARTH_LIKELY(idx < counts[to])) {
-        return HEARTH_OK;
-    }
-
-    return HEARTH_FAIL(s->err, HEARTH_INVALID_ARGUMENT,
-                       "dictionary.%s[%u] refers to entry %lld of %s, which has %u",
-                       g_table_names[from], i, (long long)idx, g_table_names[to], counts[to]);
-}
-
 enum hearth_status hearth_otlp_count_tables(struct otlp_scan *s, struct pprof_cursor c)
 {
     uint32_t n = 0, max = s->options->limits.max_entries;

@@ -2,6 +2,7 @@
  * otlp_scan.h -- the state of one decoding, shared by the files of the OTLP decoder.
  *
  *   otlp_decode.c      the request: resources and scopes
+ *   otlp_errors.c      what is wrong with an export, and where
  *   otlp_profile.c     one profile: its fields, type, name, and parts
  *   otlp_layout.c      which release of the protocol wrote the message
  *   otlp_dictionary.c  the dictionary as flat tables with checked indices
