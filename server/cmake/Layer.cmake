@@ -2,7 +2,7 @@
 # most of its starts and headers. Static names of one folder must differ then; files whose names do not are compiled alone.
 set(HEARTH_COMPILED_ALONE
     base/status.c model/profile/totals.c front/net/peers.c
-    store/build/roll_close.c store/build/rule_step.c store/build/span_fold.c store/doctor_settings.c store/tasks/agents_read.c
+    store/build/roll_close.c store/build/rule_step.c store/build/span_fold.c store/doctor/doctor_settings.c store/tasks/agents_read.c
     store/tasks/task_stacks.c store/tenants/store_rules.c
     front/query/svc_changes.c front/query/svc_explain.c front/query/svc_heatmap.c front/query/svc_timelines.c
     cli/files/cmd_uploads.c cli/flame/flame_export_svg.c cli/query/cmd_cardinality.c cli/query/cmd_heatmap.c)

@@ -1,7 +1,7 @@
 /* What the doctor finds in a real PostgreSQL, sound and unsound. */
 #include "hearth/store/background.h"
 
-#include "doctor.h"
+#include "doctor/doctor.h"
 #include "pg/store_state.h"
 #include "store_fixture.h"
 

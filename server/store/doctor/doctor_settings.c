@@ -4,7 +4,7 @@
  * The checked settings are those of this role and database (ALTER ROLE and ALTER DATABASE
  * included), which apply to the committers and the builder as well.
  */
-#include "doctor.h"
+#include "doctor/doctor.h"
 
 #include <assert.h>
 #include <stdlib.h>

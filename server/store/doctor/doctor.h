@@ -29,6 +29,8 @@ enum {
     HEARTH_DOCTOR_MAX_CHECKS = 80,
 };
 
+/* ---- doctor_report.c ---- */
+
 /* Add a check. The texts are in the arena, or literals; `advice` is ignored if all is well. */
 void hearth_doctor_report(struct hearth_doctor *doctor, const char *name,
                           enum hearth_verdict verdict, const char *found, const char *advice);
@@ -36,6 +38,9 @@ void hearth_doctor_report(struct hearth_doctor *doctor, const char *name,
 /* Copy a text column into the arena. If the arena refuses, the text is empty. */
 const char *hearth_doctor_copy(struct hearth_doctor *doctor, const PGresult *result, int row,
                                int column);
+
+/* The most connections that one hearthd can need, otherwise as below. */
+int64_t hearth_doctor_connections_of_one(const struct hearth_doctor *doctor, bool to_node);
 
 /*
  * The most connections that all servers, of which some may have ended minutes ago, can need to the

@@ -2,13 +2,12 @@
  * doctor.c -- checks a database for an operator: settings, rights, clock, connections, leaves,
  * vacuum, background work, replica; each check says what to do.
  */
-#include "doctor.h"
+#include "doctor/doctor.h"
 
 #include "hearth/base/clock.h"
 #include "hearth/base/embedded.h"
 
 #include "pg/node_state.h"
-#include "pg/nodes.h"
 #include "pg/partitions.h"
 #include "pg/pg_rows.h"
 #include "pg/pool.h"
@@ -18,23 +17,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-
-/* ---- reports ---- */
-
-void hearth_doctor_report(struct hearth_doctor *doctor, const char *name,
-                          enum hearth_verdict verdict, const char *found, const char *advice)
-{
-    HEARTH_ASSERT(doctor->n_checks < HEARTH_DOCTOR_MAX_CHECKS);
-    assert(name != NULL &&
-           (verdict == HEARTH_VERDICT_OK || advice != NULL || doctor->arena->refused));
-
-    doctor->checks[doctor->n_checks++] = (struct hearth_check){
-        .name = hearth_str_c(name),
-        .verdict = verdict,
-        .found = hearth_str_c(found),
-        .advice = verdict == HEARTH_VERDICT_OK ? (struct hearth_str){0} : hearth_str_c(advice),
-    };
-}
 
 /* Run a query that returns one row or more. */
 static enum hearth_status run_check_query(struct hearth_doctor *doctor, const char *sql,
@@ -55,14 +37,6 @@ static bool is_true(const PGresult *result, int column)
     struct hearth_str value = hearth_pg_str(result, 0, column);
 
     return value.n == 1 && value.p[0] != 0;
-}
-
-const char *hearth_doctor_copy(struct hearth_doctor *doctor, const PGresult *result, int row,
-                               int column)
-{
-    struct hearth_str copy = hearth_arena_str(doctor->arena, hearth_pg_str(result, row, column));
-
-    return copy.p == NULL ? "" : copy.p;
 }
 
 static const char *format_seconds(struct hearth_doctor *doctor, int64_t ns)
@@ -114,29 +88,6 @@ static void check_clock(struct hearth_doctor *doctor, const PGresult *result, in
         "let both machines keep time (NTP): buckets close and leases expire by the clock");
 }
 
-/* The most connections that one hearthd can need: see hearth_doctor_count_connections. */
-static int64_t count_connections_of_one(const struct hearth_doctor *doctor, bool to_node)
-{
-    const struct hearth_store_options *options = &doctor->store->options;
-    struct hearth_nodes *nodes = doctor->store->nodes;
-    int64_t n_each = options->n_committers, n_readers = options->max_readers;
-
-    /*
-     * Housekeeping, the builder and the thread of spans have one connection each, as the thread
-     * has that follows nodes, and each committer of a node has one for the catalogue.
-     */
-    int64_t n_nodes = nodes == NULL ? 0 : hearth_nodes_count(nodes);
-    int64_t n = (1 + n_nodes) * n_each + n_readers + 3 + (nodes != NULL);
-
-    /* Citus opens one to the node for each of these, beside those of hearthd. */
-    return n + (to_node && nodes != NULL ? n_each + n_readers : 0);
-}
-
-int64_t hearth_doctor_count_connections(const struct hearth_doctor *doctor, bool to_node)
-{
-    return doctor->n_servers * count_connections_of_one(doctor, to_node);
-}
-
 static void check_pooler(struct hearth_doctor *doctor, const PGresult *result)
 {
     /* A pooler announces a process id of its own. */
@@ -149,7 +100,7 @@ static void check_pooler(struct hearth_doctor *doctor, const PGresult *result)
                             "fine with pool_mode transaction or session, never statement, "
                             "and default_pool_size of at least %" PRId64 " for each hearthd; a "
                             "direct connection saves a hop (docs/how-to/pgbouncer.md)",
-                            count_connections_of_one(doctor, false)));
+                            hearth_doctor_connections_of_one(doctor, false)));
 }
 
 static enum hearth_status check_server(struct hearth_doctor *doctor, struct hearth_err *err)

@@ -1,7 +1,7 @@
 /* doctor_nodes.c -- the doctor's rules for the nodes of Citus: docs/how-to/scale-out.md. */
 #include "hearth/base/clock.h"
 
-#include "doctor.h"
+#include "doctor/doctor.h"
 #include "pg/nodes.h"
 #include "pg/store_state.h"
 
