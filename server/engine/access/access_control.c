@@ -16,7 +16,6 @@
 #include "common/call_internal.h"
 
 #include <assert.h>
-#include <sys/random.h>
 
 #define TURN_NS        (250 * HEARTH_NS_PER_MS)
 #define LONG_TURN_NS   HEARTH_NS_PER_SEC /* if credentials are looked at less often */
@@ -33,19 +32,6 @@ void hearth_access_options_init(struct hearth_access_options *options)
         .max_wrong = 20,
         .look_each_ns = TURN_NS,
     };
-}
-
-enum hearth_status hearth_access_random(void *out, size_t n, struct hearth_err *err)
-{
-    /* Up to 256 bytes are never cut or interrupted. */
-    for (size_t at = 0; at < n;) {
-        size_t part = n - at < 256 ? n - at : 256;
-        if (getrandom((char *)out + at, part, 0) != (ssize_t)part) {
-            return HEARTH_FAIL(err, HEARTH_INTERNAL, "the system gives no random bytes");
-        }
-        at += part;
-    }
-    return HEARTH_OK;
 }
 
 enum hearth_status hearth_access_make_token(struct hearth_arena *arena, struct hearth_str *ret_text,

@@ -189,13 +189,6 @@ static enum hearth_status give_groups_to_subjects(const struct lookup *lookup,
     return HEARTH_OK;
 }
 
-bool hearth_lookup_is_text(struct hearth_str id)
-{
-    uint64_t number;
-    return id.n > 0 && !(id.n == HEARTH_SPAN_ID_TEXT && hearth_str_hex_to_u64(id, &number)) &&
-           !hearth_str_to_u64(id, &number);
-}
-
 static enum hearth_status read_stored_groups(struct lookup *lookup, bool traces, bool *ret_is_cut,
                                              struct hearth_err *err)
 {

@@ -31,7 +31,12 @@ struct hearth_lookup_subject {
 };
 
 /* Whether an id of a span is neither hexadecimal nor decimal. */
-bool hearth_lookup_is_text(struct hearth_str id);
+static inline bool hearth_lookup_is_text(struct hearth_str id)
+{
+    uint64_t number;
+    return id.n > 0 && !(id.n == HEARTH_SPAN_ID_TEXT && hearth_str_hex_to_u64(id, &number)) &&
+           !hearth_str_to_u64(id, &number);
+}
 
 /* Make the answer of a subject. */
 HEARTH_MUST_CHECK

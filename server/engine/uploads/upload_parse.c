@@ -7,7 +7,6 @@
  */
 #include "uploads/upload_parse.h"
 
-#include "hearth/base/budget.h"
 #include "hearth/base/clock.h"
 #include "hearth/base/hash.h"
 #include "hearth/base/sha256.h"
@@ -26,16 +25,6 @@
 #define CLIENT         "upload"
 
 /* ---- memory ---- */
-
-enum hearth_status hearth_upload_fail_memory(const struct hearth_upload_parsing *p,
-                                             struct hearth_err *err)
-{
-    const struct hearth_budget *budget = p->work->budget;
-
-    return HEARTH_FAIL(err, HEARTH_NO_MEMORY,
-                       "the file needs more memory than a parser has (upload-memory-bytes, %zu)",
-                       budget == NULL ? 0 : budget->limit_bytes);
-}
 
 /* ---- the bytes ---- */
 

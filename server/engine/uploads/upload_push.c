@@ -6,6 +6,7 @@
  * settled. Each profile has its number in the file as a part of its push id: a group that is pushed
  * again is stored once.
  */
+#include "hearth/base/budget.h"
 #include "hearth/base/clock.h"
 #include "hearth/store/store_uploads.h"
 
@@ -13,7 +14,15 @@
 #include "ingest/push_wait.h"
 #include "uploads/upload_parse.h"
 
-#include <assert.h>
+enum hearth_status hearth_upload_fail_memory(const struct hearth_upload_parsing *p,
+                                             struct hearth_err *err)
+{
+    const struct hearth_budget *budget = p->work->budget;
+
+    return HEARTH_FAIL(err, HEARTH_NO_MEMORY,
+                       "the file needs more memory than a parser has (upload-memory-bytes, %zu)",
+                       budget == NULL ? 0 : budget->limit_bytes);
+}
 
 bool hearth_upload_may_pass(enum hearth_status status)
 {
