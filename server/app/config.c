@@ -42,23 +42,6 @@ static bool is_client_variable(struct hearth_str name)
     return false;
 }
 
-void hearth_config_note(struct hearth_config *config, enum hearth_status status,
-                        const struct hearth_err *why)
-{
-    if (status == HEARTH_OK) {
-        return;
-    }
-
-    if (config->n_mistakes == 0) {
-        config->first_mistake = *why;
-    }
-    if (config->n_mistakes < HEARTH_MAX_MISTAKES) {
-        const char *text = hearth_arena_printf(&config->arena, "%s", why->msg);
-        config->mistakes[config->n_mistakes] = text == NULL ? "there is no memory" : text;
-    }
-    config->n_mistakes++;
-}
-
 /* "; did you mean HEARTH_MAX_SAMPLES?" or an empty text. */
 static const char *suggest_variable(struct hearth_config *config, struct hearth_str name)
 {

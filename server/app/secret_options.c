@@ -33,13 +33,6 @@ const struct hearth_option *hearth_option_find_file(const struct hearth_option *
 
 /* ---- files ---- */
 
-void hearth_config_warn(struct hearth_config *config, const char *text)
-{
-    if (text != NULL && config->n_warnings < HEARTH_ARRAY_LEN(config->warnings)) {
-        config->warnings[config->n_warnings++] = text;
-    }
-}
-
 /* The path that the value of a -file option means. */
 static enum hearth_status find_secret_path(struct hearth_config *config, const char *value,
                                            char *const *environment, const char **ret,

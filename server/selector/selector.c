@@ -101,27 +101,6 @@ enum hearth_status hearth_selector_add(struct hearth_selector *selector, struct 
     return append_matcher(selector, own_name, op, own_value, arena, err);
 }
 
-void hearth_selector_fail(struct hearth_selector_ctx *ctx, const char *at, const char *fmt, ...)
-{
-    assert(at >= (const char *)ctx->lexer.start && at <= (const char *)ctx->lexer.limit);
-
-    if (ctx->status != HEARTH_OK) {
-        return;
-    }
-
-    char text[400];
-    va_list args;
-    va_start(args, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    ctx->offset = (size_t)(at - (const char *)ctx->lexer.start);
-    ctx->status =
-        HEARTH_FAIL(ctx->err, HEARTH_INVALID_ARGUMENT, "%s, at offset %zu", text, ctx->offset);
-    if (ctx->err != NULL) {
-        ctx->err->selector_place = (uint32_t)ctx->offset + 1;
-    }
-}
-
 /* Append a matcher for the parser; an error of the matcher is reported at `at`. */
 static void append_parsed(struct hearth_selector_ctx *ctx, const char *at, struct hearth_str name,
                           enum hearth_match_op op, struct hearth_str value)

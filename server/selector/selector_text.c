@@ -7,6 +7,27 @@
 
 #include <assert.h>
 
+void hearth_selector_fail(struct hearth_selector_ctx *ctx, const char *at, const char *fmt, ...)
+{
+    assert(at >= (const char *)ctx->lexer.start && at <= (const char *)ctx->lexer.limit);
+
+    if (ctx->status != HEARTH_OK) {
+        return;
+    }
+
+    char text[400];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    ctx->offset = (size_t)(at - (const char *)ctx->lexer.start);
+    ctx->status =
+        HEARTH_FAIL(ctx->err, HEARTH_INVALID_ARGUMENT, "%s, at offset %zu", text, ctx->offset);
+    if (ctx->err != NULL) {
+        ctx->err->selector_place = (uint32_t)ctx->offset + 1;
+    }
+}
+
 size_t hearth_selector_utf8_len(const char *p, size_t n)
 {
     unsigned char c = n == 0 ? 0x80 : (unsigned char)p[0];

@@ -164,6 +164,15 @@ void hearth_peers_find(const struct hearth_peers *peers, int fd, struct hearth_p
     memcpy(ret_peer->ip, address.ip, sizeof ret_peer->ip);
 }
 
+static void begin_pace(struct peer *peer)
+{
+    peer->added_mono_ns = hearth_clock_mono_ns();
+    peer->pace =
+        (struct pace){.mono_ns = peer->added_mono_ns, .progress_mono_ns = peer->added_mono_ns};
+    atomic_store_explicit(&peer->stage, HEARTH_PEER_HEAD, memory_order_relaxed);
+    atomic_store_explicit(&peer->is_proven, false, memory_order_relaxed);
+}
+
 void hearth_peers_add(struct hearth_peers *peers, int fd, const struct hearth_origin *origin)
 {
     if (fd < 0 || (size_t)fd >= peers->max_fds) {
@@ -181,7 +190,7 @@ void hearth_peers_add(struct hearth_peers *peers, int fd, const struct hearth_or
     peer->seen_progress = 0;
     peer->base_bytes = peer->since_bytes = 0;
     peer->base_mono_ns = hearth_clock_mono_ns();
-    hearth_peers_pace_begin(peer);
+    begin_pace(peer);
     assert(peers->n < peers->max_fds);
     peers->fds[peers->n++] = (uint32_t)fd;
     peer->listed = (uint32_t)peers->n;

@@ -70,7 +70,5 @@ HEARTH_MUST_CHECK bool hearth_peers_measure(const struct hearth_peers *peers, in
  * Returns false if the connection had gone already.
  */
 bool hearth_peers_cut(struct hearth_peers *peers, int fd);
-/* Begins to measure the pace of a new connection. */
-void hearth_peers_pace_begin(struct peer *peer);
 
 #endif

@@ -27,15 +27,6 @@
 /* One eighth of the candidates is cut. */
 #define ROOM_PART 8
 
-void hearth_peers_pace_begin(struct peer *peer)
-{
-    peer->added_mono_ns = hearth_clock_mono_ns();
-    peer->pace =
-        (struct pace){.mono_ns = peer->added_mono_ns, .progress_mono_ns = peer->added_mono_ns};
-    atomic_store_explicit(&peer->stage, HEARTH_PEER_HEAD, memory_order_relaxed);
-    atomic_store_explicit(&peer->is_proven, false, memory_order_relaxed);
-}
-
 void hearth_peers_stage(struct hearth_peers *peers, int fd, enum hearth_peer_stage stage)
 {
     if (fd < 0 || (size_t)fd >= peers->max_fds) {

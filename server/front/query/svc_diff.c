@@ -4,15 +4,6 @@
 #include "query/svc_querier.h"
 #include "rpc/unary.h"
 
-enum hearth_status hearth_rpc_dot(struct hearth_rpc *rpc, const struct hearth_query *query,
-                                  const struct hearth_merge_spec *spec, struct hearth_buf *out)
-{
-    assert(query != NULL && spec != NULL && out != NULL);
-
-    int64_t n = spec->has_max_nodes ? spec->max_nodes : 0;
-    return hearth_query_dot(query, spec, n, out, &rpc->err);
-}
-
 /* Reads a side; an absent side is read as an empty request, which is refused. */
 static enum hearth_status read_diff_side(struct hearth_rpc *rpc, const char *name,
                                          const Querier__V1__SelectMergeStacktracesRequest *in,

@@ -174,6 +174,15 @@ enum hearth_status hearth_rpc_merge_spec(struct hearth_rpc *rpc,
     return HEARTH_OK;
 }
 
+enum hearth_status hearth_rpc_dot(struct hearth_rpc *rpc, const struct hearth_query *query,
+                                  const struct hearth_merge_spec *spec, struct hearth_buf *out)
+{
+    assert(query != NULL && spec != NULL && out != NULL);
+
+    int64_t n = spec->has_max_nodes ? spec->max_nodes : 0;
+    return hearth_query_dot(query, spec, n, out, &rpc->err);
+}
+
 enum hearth_status hearth_rpc_merge(struct hearth_rpc *rpc, const struct hearth_query *query,
                                     const struct hearth_merge_spec *spec,
                                     Querier__V1__ProfileFormat format,
