@@ -113,30 +113,26 @@ struct hearth_catalog {
     _Atomic uint64_t n_starts;  /* number of loads of the whole catalogue */
 };
 
-/* ---- life cycle ---- */
+/* ---- catalog.c ---- */
 
 HEARTH_MUST_CHECK enum hearth_status hearth_catalog_new(struct hearth_store *store,
                                                         struct hearth_catalog **ret_catalog,
                                                         struct hearth_err *err);
 void hearth_catalog_free(struct hearth_catalog *catalog); /* NULL-safe */
 
-/* ---- catalog_read.c ---- */
-
-/*
- * Update all label indexes to the database's version. A refresh that another thread starts during
- * the call serves this caller too. `cancel` may be NULL.
- */
-HEARTH_MUST_CHECK enum hearth_status hearth_catalog_refresh(struct hearth_catalog *catalog,
-                                                            struct hearth_cancel *cancel,
-                                                            struct hearth_err *err);
-
 /* A request waits this long at a time before it checks whether it has been cancelled. */
 #define HEARTH_CATALOG_WAIT_STEP_NS (50 * HEARTH_NS_PER_MS)
 
-/* Acquire catalog->rw for writing; the status of `cancel` (may be NULL) ends the wait. */
+/*
+ * Acquire catalog->rw for writing, or for reading. The status of `cancel` (may be NULL) ends the
+ * wait.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_catalog_lock(struct hearth_catalog *catalog,
                                                          struct hearth_cancel *cancel,
                                                          struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_catalog_lock_shared(struct hearth_catalog *catalog,
+                                                                struct hearth_cancel *cancel,
+                                                                struct hearth_err *err);
 
 /* The name of catalog->rw in messages about the order of locks. */
 #define HEARTH_CATALOG_RW_NAME "catalog.rw"
@@ -147,6 +143,16 @@ static inline void hearth_catalog_unlock(struct hearth_catalog *catalog)
     hearth_lock_released(&catalog->rw, HEARTH_CATALOG_RW_NAME);
     (void)pthread_rwlock_unlock(&catalog->rw);
 }
+
+/* ---- catalog_refresh.c ---- */
+
+/*
+ * Update all label indexes to the database's version. A refresh that another thread starts during
+ * the call serves this caller too. `cancel` may be NULL.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_catalog_refresh(struct hearth_catalog *catalog,
+                                                            struct hearth_cancel *cancel,
+                                                            struct hearth_err *err);
 
 /* ---- catalog_tenants.c ---- */
 

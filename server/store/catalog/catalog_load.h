@@ -60,7 +60,7 @@ HEARTH_MUST_CHECK enum hearth_status hearth_load_tables(struct hearth_load *load
                                                         enum hearth_pg_fault *ret_fault,
                                                         struct hearth_err *err);
 
-/* ---- catalog_join.c ---- */
+/* ---- catalog_adopt.c ---- */
 
 /* For the refreshing thread, after hearth_load_clock: give tenants the indexes of their joins. */
 HEARTH_MUST_CHECK enum hearth_status hearth_load_adopt(struct hearth_load *load,
