@@ -242,10 +242,10 @@ static inline bool hearth_batch_fills_leaf(const struct hearth_batch_day *day)
     return day->rows.n > 0 && !day->avoids_leaf;
 }
 
-/* Compare by service and dictionary: the order of batch->dicts. */
-int hearth_batch_compare_dicts(const void *left, const void *right);
 /* Compare by service and hash: the order of batch->ids. */
 int hearth_batch_compare_ids(const struct hearth_batch_id *a, const struct hearth_batch_id *b);
+
+/* ---- batch_script.c ---- */
 /* Append the beginning of a script for any node, up to the INSERT of batch rows. */
 void hearth_batch_write_claim(const struct hearth_batch *batch, struct hearth_buf *out);
 /* Between attempts: write the script again. NO_MEMORY. */
@@ -254,20 +254,26 @@ HEARTH_MUST_CHECK enum hearth_status hearth_batch_write_script(struct hearth_bat
 /* The same, with COPYs of late rows. */
 HEARTH_MUST_CHECK enum hearth_status hearth_batch_add_late_copy(struct hearth_batch *batch,
                                                                 struct hearth_err *err);
+/* Append the ids of the shards, as the text of an array. */
+void hearth_batch_write_shard_ids(const struct hearth_batch *batch, struct hearth_buf *out);
+/*
+ * Selects the number of shards of a list that the node has, as of service 0. The coordinator, which
+ * may take over from a node, is a group without these shards.
+ */
+#define HEARTH_SELECT_PLACED                                                                \
+    "SELECT 0 AS service_id, count(*) AS watermark FROM pg_catalog.pg_dist_placement WHERE" \
+    " groupid = (SELECT groupid FROM pg_catalog.pg_dist_local_group) AND shardid = "
+/* Append what adds the watermarks of a shard's services, up to their array. */
+void hearth_batch_select_watermarks(struct hearth_buf *out, const struct hearth_shard *shard);
 
 /* ---- batch_shards.c ---- */
+/* Compare by service and dictionary: the order of batch->dicts. */
+int hearth_batch_compare_dicts(const void *left, const void *right);
 /* Set the shards of dictionaries and items, if all are known and lie on the node. NO_MEMORY. */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_batch_find_shards(struct hearth_batch *batch, unsigned node, struct hearth_err *err);
 /* ShareLock, as PostgreSQL numbers the modes of locks (storage/lockdefs.h). */
 #define HEARTH_SHARE_LOCK "5"
-/* Append the ids of the shards, as the text of an array. */
-void hearth_batch_write_shard_ids(const struct hearth_batch *batch, struct hearth_buf *out);
-/*
- * Append statements that return the number of shards that the node has, as of service 0, and
- * watermarks: one SELECT, or a prepared statement for each shard.
- */
-void hearth_batch_select_from_shards(struct hearth_batch *batch);
 /*
  * Before a send, outside a transaction: prepare the statements of shards, if the connection allows
  * it, find out how it locks them, and write the script again if it is another one now. Only a lost

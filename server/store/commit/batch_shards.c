@@ -32,14 +32,18 @@
 
 /* ---- finding ---- */
 
-static int64_t id_of(const struct hearth_shard *shard)
+int hearth_batch_compare_dicts(const void *left, const void *right)
 {
-    return shard->ids[HEARTH_SHARD_ROLL_STATE];
+    const struct hearth_batch_dict *a = left, *b = right;
+    uintptr_t first = (uintptr_t)a->dict, second = (uintptr_t)b->dict;
+
+    return a->service_id != b->service_id ? (a->service_id > b->service_id ? 1 : -1)
+                                          : (first > second) - (first < second);
 }
 
 static int compare_shards(const void *left, const void *right)
 {
-    int64_t a = id_of(left), b = id_of(right);
+    int64_t a = hearth_shard_id(left), b = hearth_shard_id(right);
 
     return (a > b) - (a < b);
 }
@@ -71,7 +75,8 @@ static void collect_shards(struct hearth_batch *batch, const struct hearth_shard
     qsort(batch->shards, batch->n_dicts, sizeof shard_of[0], compare_shards);
     for (size_t i = 0; i < batch->n_dicts; i++) {
         size_t n = batch->n_shards;
-        if (n == 0 || id_of(&batch->shards[n - 1]) != id_of(&batch->shards[i])) {
+        if (n == 0 ||
+            hearth_shard_id(&batch->shards[n - 1]) != hearth_shard_id(&batch->shards[i])) {
             batch->shards[batch->n_shards++] = batch->shards[i];
         }
     }
@@ -123,76 +128,6 @@ enum hearth_status hearth_batch_find_shards(struct hearth_batch *batch, unsigned
     return HEARTH_OK;
 }
 
-/* ---- script ---- */
-
-/* The coordinator, which may take over from a node, is a group without these shards. */
-#define SELECT_PLACED                                                                       \
-    "SELECT 0 AS service_id, count(*) AS watermark FROM pg_catalog.pg_dist_placement WHERE" \
-    " groupid = (SELECT groupid FROM pg_catalog.pg_dist_local_group) AND shardid = "
-
-static void select_watermarks(struct hearth_buf *out, const struct hearth_shard *shard)
-{
-    hearth_buf_cstr(out, " UNION ALL SELECT service_id, watermark FROM ");
-    hearth_shard_name(out, HEARTH_SHARD_ROLL_STATE, shard);
-    hearth_buf_cstr(out, " WHERE service_id = ANY (");
-}
-
-/* The distinct services of a shard, as the text of an array. */
-static void write_services(struct hearth_batch *batch, size_t shard)
-{
-    struct hearth_buf *out = &batch->script;
-    int32_t last = 0; /* no service */
-
-    hearth_buf_cstr(out, "'{");
-    for (size_t i = batch->first_of_shard[shard]; i < batch->n_dicts; i++) {
-        const struct hearth_batch_dict *dict = &batch->dicts[i];
-        if (dict->shard == shard && dict->service_id != last) {
-            hearth_buf_printf(out, "%s%" PRId32, last == 0 ? "" : ",", dict->service_id);
-            last = dict->service_id;
-        }
-    }
-    hearth_buf_cstr(out, "}'");
-}
-
-static void execute_shards(struct hearth_batch *batch)
-{
-    for (size_t i = 0; i < batch->n_shards; i++) {
-        hearth_buf_printf(&batch->script, "EXECUTE hearth_shard_%" PRId64 "(",
-                          id_of(&batch->shards[i]));
-        write_services(batch, i);
-        hearth_buf_cstr(&batch->script, ");");
-    }
-}
-
-void hearth_batch_write_shard_ids(const struct hearth_batch *batch, struct hearth_buf *out)
-{
-    hearth_buf_cstr(out, "'{");
-    for (size_t i = 0; i < batch->n_shards; i++) {
-        hearth_buf_printf(out, "%s%" PRId64, i == 0 ? "" : ",", id_of(&batch->shards[i]));
-    }
-    hearth_buf_cstr(out, "}'");
-}
-
-void hearth_batch_select_from_shards(struct hearth_batch *batch)
-{
-    struct hearth_buf *out = &batch->script;
-
-    if (batch->is_prepared) {
-        execute_shards(batch);
-        return;
-    }
-
-    hearth_buf_cstr(out, SELECT_PLACED "ANY (");
-    hearth_batch_write_shard_ids(batch, out);
-    hearth_buf_byte(out, ')');
-    for (size_t i = 0; i < batch->n_shards; i++) {
-        select_watermarks(out, &batch->shards[i]);
-        write_services(batch, i);
-        hearth_buf_byte(out, ')');
-    }
-    hearth_buf_byte(out, ';');
-}
-
 /* ---- prepared statements ---- */
 
 static bool has_statement(const struct hearth_commit_statements *statements, int64_t shard)
@@ -208,16 +143,17 @@ static size_t count_missing(const struct hearth_batch *batch)
 {
     size_t n = 0;
     for (size_t i = 0; i < batch->n_shards; i++) {
-        n += !has_statement(batch->statements, id_of(&batch->shards[i]));
+        n += !has_statement(batch->statements, hearth_shard_id(&batch->shards[i]));
     }
     return n;
 }
 
 static void write_prepare(struct hearth_buf *out, const struct hearth_shard *shard)
 {
-    hearth_buf_printf(out, "PREPARE hearth_shard_%" PRId64 " (int4[]) AS " SELECT_PLACED "%" PRId64,
-                      id_of(shard), id_of(shard));
-    select_watermarks(out, shard);
+    hearth_buf_printf(
+        out, "PREPARE hearth_shard_%" PRId64 " (int4[]) AS " HEARTH_SELECT_PLACED "%" PRId64,
+        hearth_shard_id(shard), hearth_shard_id(shard));
+    hearth_batch_select_watermarks(out, shard);
     hearth_buf_cstr(out, "$1);");
 }
 
@@ -232,9 +168,9 @@ static enum hearth_status prepare_missing(struct hearth_batch *batch, struct hea
     hearth_buf_init(&sql, 0);
     hearth_buf_cstr(&sql, n == 0 ? "DEALLOCATE ALL;" : "");
     for (size_t i = 0; i < batch->n_shards; i++) {
-        if (!has_statement(statements, id_of(&batch->shards[i]))) {
+        if (!has_statement(statements, hearth_shard_id(&batch->shards[i]))) {
             write_prepare(&sql, &batch->shards[i]);
-            statements->shards[n++] = id_of(&batch->shards[i]);
+            statements->shards[n++] = hearth_shard_id(&batch->shards[i]);
         }
     }
     hearth_buf_byte(&sql, '\0');

@@ -54,6 +54,12 @@ struct hearth_shard {
     int64_t ids[HEARTH_N_SHARD_TABLES]; /* Citus' numbers of the shards */
 };
 
+/* The shards of one number are named by that of roll_state. */
+static inline int64_t hearth_shard_id(const struct hearth_shard *shard)
+{
+    return shard->ids[HEARTH_SHARD_ROLL_STATE];
+}
+
 struct hearth_node_shard {
     int32_t first_hash;
     int32_t group;          /* Citus' number of a primary and its standbys; 0: the coordinator */
