@@ -8,11 +8,12 @@ class Table:
     """may[part] names the layers or rooms that a part may use, itself among them.
 
     A part is a layer ("store") or a room of one ("store/pg"). A room's line names rooms of its layer
-    without the layer. Mistakes in the file itself are in `errors`.
+    without the layer. circles are sets of files that call each other in a circle. Mistakes in the file itself are in
+    `errors`.
     """
 
     def __init__(self, text):
-        self.may, self.external, self.shown, self.errors = {}, {}, {}, []
+        self.may, self.external, self.shown, self.circles, self.errors = {}, {}, {}, [], []
         for line in text.splitlines():
             name, colon, rest = line.partition("#")[0].partition(":")
             name, words = name.strip(), rest.split()
@@ -20,6 +21,8 @@ class Table:
                 continue
             if name.startswith("!"):
                 self.external[name[1:]] = set(words)
+            elif name == "@circle":
+                self.circles.append(set(words))
             elif name.startswith("~"):
                 self.shown.setdefault(name[1:], set()).update(words)
             else:

@@ -1,7 +1,8 @@
-"""rooms.py ROOT BUILD -- no object uses a symbol of a layer or room that server/LAYERS does not let it use.
+"""rooms.py ROOT BUILD -- no object uses a symbol of a layer or room that server/LAYERS does not let it use, and no files
+use each other in a circle but those that it names.
 
 Exact where layers.py sees includes only: the linker's own table of each object, by nm. Exits 1 and names each use.
-Generated sources belong to no room: a layer's rooms may use them.
+Generated sources belong to no room: a layer's rooms may use them, and they are in no circle.
 """
 
 import pathlib
@@ -56,13 +57,42 @@ def check(table, symbols):
     return errors
 
 
+def find_circles(uses):
+    """The sets of two files and more that use each other, directly or through others. uses: {file: set of files}."""
+    reached = {}
+    for start in uses:
+        reached[start], left = set(), [start]
+        while left:
+            new = uses.get(left.pop(), set()) - reached[start]
+            reached[start] |= new
+            left += new
+    circles = {frozenset(b for b in reached[a] if a in reached.get(b, ())) for a in uses if a in reached[a]}
+    return sorted(circles, key=sorted)
+
+
+def check_circles(table, symbols):
+    home = {name: source for source, name, kind in symbols if kind in "TDBR"}
+    uses = {}
+    for source, name, kind in symbols:
+        if kind == "U" and name in home and "generated" not in (place(source)[1], place(home[name])[1]):
+            uses.setdefault(source, set()).add(home[name])
+    known, errors = [frozenset(circle) for circle in table.circles], []
+    for circle in find_circles(uses):
+        if circle not in known:
+            errors.append("files use each other in a circle: " + " ".join(sorted(circle)))
+        else:
+            known.remove(circle)
+    return errors + ["LAYERS: there is no such circle: " + " ".join(sorted(circle)) for circle in known]
+
+
 def main():
     root, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     found = objects(root, build)
     if not found:
         print("rooms: no objects: build first")
         return 1
-    errors = check(read_table(root), [(found[file], name, kind) for file, name, kind in read_symbols(found)])
+    table, symbols = read_table(root), [(found[file], name, kind) for file, name, kind in read_symbols(found)]
+    errors = check(table, symbols) + check_circles(table, symbols)
     print("\n".join(errors) or "rooms: ok")
     return 1 if errors else 0
 

@@ -146,6 +146,28 @@ class Rooms(unittest.TestCase):
             ["clients/cli/common/say.c: client/common must not use screen_open, defined in clients/cli/flame/screen.c"],
         )
 
+    def circles_of(self, table, *uses):
+        """uses: (file, file that it uses)."""
+        files = {file for use in uses for file in use}
+        defined = [(file, file, "T") for file in files]
+        return rooms.check_circles(Table(table), defined + [(file, used, "U") for file, used in uses])
+
+    def test_files_that_use_each_other_in_a_circle_are_reported(self):
+        a, b, c, d = (f"server/base/{name}.c" for name in "abcd")
+        uses = (a, b), (b, c), (c, a), (c, d)
+        self.assertEqual(self.circles_of("base:", *uses), [f"files use each other in a circle: {a} {b} {c}"])
+        self.assertEqual(self.circles_of(f"base:\n@circle: {a} {b} {c}", *uses), [])
+        self.assertEqual(self.circles_of("base:", (a, b), (b, c), (a, c)), [])
+
+    def test_a_listed_circle_that_is_gone_is_reported(self):
+        a, b, c = (f"server/base/{name}.c" for name in "abc")
+        errors = self.circles_of(f"base:\n@circle: {a} {b}", (a, b), (b, c))
+        self.assertEqual(errors, [f"LAYERS: there is no such circle: {a} {b}"])
+
+    def test_generated_files_are_in_no_circle(self):
+        a, parser = "server/selector/a.c", "server/selector/__/__/generated/parser.c"
+        self.assertEqual(self.circles_of("selector:", (a, parser), (parser, a)), [])
+
     def test_a_call_around_a_layer_is_reported(self):
         errors = self.errors_of(
             ("server/store/read/read.c", "read_rows", "T"), ("server/front/front.c", "read_rows", "U")
