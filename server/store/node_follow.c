@@ -6,8 +6,8 @@
 #include "hearth/base/signals.h"
 
 #include "commit/committers.h"
-#include "pg/node_health.h"
-#include "pg/nodes.h"
+#include "nodes/node_health.h"
+#include "nodes/nodes.h"
 #include "pg/pg.h"
 #include "pg/store_state.h"
 

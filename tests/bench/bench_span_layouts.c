@@ -10,10 +10,10 @@
 
 #include "build/builder.h"
 #include "cluster_cpu.h"
-#include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/store_state.h"
 #include "pg_cluster.h"
+#include "session/partitions.h"
 #include "store_push.h"
 #include "store_scope.h"
 

@@ -14,11 +14,11 @@
 #include "hearth/store/read.h"
 
 #include "catalog/catalog.h"
-#include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/store_state.h"
 #include "pg_cluster.h"
 #include "read/read_cache.h"
+#include "session/partitions.h"
 #include "store_push.h"
 #include "store_scope.h"
 

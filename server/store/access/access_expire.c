@@ -6,9 +6,9 @@
 #include "hearth/base/metrics.h"
 
 #include "access/access_write.h"
-#include "pg/partitions.h"
 #include "pg/pg_slices.h"
 #include "pg/store_state.h"
+#include "session/partitions.h"
 
 #include <assert.h>
 

@@ -7,7 +7,7 @@
 #ifndef HEARTH_STORE_ACCESS_WRITE_H
 #define HEARTH_STORE_ACCESS_WRITE_H
 
-#include "pg/pg_rows.h"
+#include "session/statements.h"
 
 /* struct hearth_token and struct hearth_user, as they are read and written. */
 extern const struct hearth_row_type hearth_token_rows, hearth_user_rows;

@@ -8,7 +8,7 @@
 #include "hearth/store/store_access.h"
 
 #include "access/access_write.h"
-#include "pg/partitions.h"
+#include "session/partitions.h"
 
 #include <assert.h>
 

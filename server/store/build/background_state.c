@@ -8,12 +8,12 @@
 #include "build/reach.h"
 #include "build/roll.h"
 #include "build/roll_states.h"
-#include "pg/layout.h"
-#include "pg/partitions.h"
+#include "nodes/layout.h"
 #include "pg/pg.h"
 #include "pg/pg_rows.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/partitions.h"
+#include "session/session.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -19,11 +19,11 @@
 #include "build/roll.h"
 #include "build/roll_fill.h"
 #include "build/roll_states.h"
-#include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/pg_rows.h"
 #include "pg/store_state.h"
 #include "read/stored_rows.h"
+#include "session/partitions.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -11,8 +11,8 @@
 
 #include "build/builder.h"
 #include "build/roll_states.h"
-#include "pg/partitions.h"
 #include "pg/pg.h"
+#include "session/partitions.h"
 
 #include <assert.h>
 #include <inttypes.h>

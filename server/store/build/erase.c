@@ -12,8 +12,8 @@
 
 #include "catalog/catalog_prune.h"
 #include "pg/pg.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/session.h"
 
 #include <assert.h>
 #include <stdlib.h>

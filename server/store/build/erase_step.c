@@ -24,10 +24,10 @@
 #include "build/erase_work.h"
 #include "build/reach.h"
 #include "build/roll_fill.h"
-#include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/pg_rows.h"
 #include "pg/store_state.h"
+#include "session/partitions.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -11,8 +11,8 @@
 #include "hearth/store/background.h"
 
 #include "build/roll.h"
-#include "pg/partitions.h"
 #include "pg/store_state.h"
+#include "session/partitions.h"
 
 #include <assert.h>
 

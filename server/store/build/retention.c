@@ -7,8 +7,8 @@
 #include "hearth/base/clock.h"
 #include "hearth/store/settings.h"
 
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/session.h"
 
 #include <assert.h>
 

@@ -23,11 +23,11 @@
 #include "build/builder.h"
 #include "build/roll.h"
 #include "build/roll_states.h"
-#include "pg/layout.h"
-#include "pg/partitions.h"
+#include "nodes/layout.h"
 #include "pg/pg.h"
 #include "pg/pg_rows.h"
 #include "pg/store_state.h"
+#include "session/partitions.h"
 
 #include <assert.h>
 #include <inttypes.h>

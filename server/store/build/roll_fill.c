@@ -17,10 +17,10 @@
 #include "hearth/store/background.h"
 
 #include "build/roll.h"
-#include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/pg_rows.h"
 #include "pg/store_state.h"
+#include "session/partitions.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -20,9 +20,9 @@
 
 #include "build/builder.h"
 #include "build/span_work.h"
-#include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/store_state.h"
+#include "session/partitions.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -4,8 +4,8 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/session.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -18,10 +18,10 @@
 
 #include "catalog/catalog.h"
 #include "catalog/catalog_group.h"
-#include "pg/partitions.h"
 #include "pg/pg.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/partitions.h"
+#include "session/session.h"
 
 #include <assert.h>
 #include <endian.h>

@@ -8,7 +8,7 @@
 
 #include "catalog/catalog.h"
 #include "catalog/catalog_load.h"
-#include "pg/session.h"
+#include "session/session.h"
 
 #include <assert.h>
 

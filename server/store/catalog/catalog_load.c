@@ -19,8 +19,8 @@
 #include "hearth/base/metrics.h"
 
 #include "pg/pg.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/session.h"
 
 #include <assert.h>
 #include <stdlib.h>

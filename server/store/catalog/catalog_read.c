@@ -2,8 +2,8 @@
 #include "hearth/base/clock.h"
 
 #include "catalog/catalog.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/session.h"
 
 #include <assert.h>
 

@@ -9,7 +9,7 @@
 #include "hearth/base/clock.h"
 
 #include "catalog/catalog.h"
-#include "pg/session.h"
+#include "session/session.h"
 
 #include <assert.h>
 

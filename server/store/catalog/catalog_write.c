@@ -11,8 +11,8 @@
 #include "hearth/base/mem.h"
 
 #include "catalog/catalog.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/session.h"
 
 #include <assert.h>
 

@@ -7,8 +7,8 @@
 
 #include "pg/pg.h"
 #include "pg/pg_rows.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/session.h"
 
 #include <assert.h>
 #include <inttypes.h>

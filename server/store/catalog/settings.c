@@ -11,8 +11,8 @@
 
 #include "catalog/settings_cache.h"
 #include "pg/pg.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/session.h"
 
 #include <assert.h>
 

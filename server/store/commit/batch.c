@@ -4,10 +4,10 @@
 #include "hearth/codec/compress.h"
 
 #include "commit/ingest_dict.h"
-#include "pg/layout.h"
-#include "pg/partitions.h"
+#include "nodes/layout.h"
 #include "pg/store_state.h"
 #include "read/stored_rows.h"
+#include "session/partitions.h"
 
 #include <assert.h>
 #include <stdlib.h>

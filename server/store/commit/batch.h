@@ -150,7 +150,7 @@ struct hearth_batch {
     int64_t at_ns;       /* time of push ids */
     bool with_late;      /* the script has the COPY of late rows */
     bool in_doubt;       /* an attempt may have committed */
-    bool is_distributed; /* the ingest lock is a statement before the INSERT: pg/layout.h */
+    bool is_distributed; /* the ingest lock is a statement before the INSERT: nodes/layout.h */
     unsigned n_results;  /* of the last attempt, without COPYs: HEARTH_BATCH_CLAIMED and others */
 };
 

@@ -2,10 +2,10 @@
 #include "hearth/base/clock.h"
 
 #include "commit/batch.h"
-#include "pg/partitions.h"
 #include "pg/store_state.h"
 #include "read/node_parts.h"
 #include "read/stored_rows.h"
+#include "session/partitions.h"
 
 #include <inttypes.h>
 

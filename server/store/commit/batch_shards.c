@@ -24,7 +24,7 @@
 
 #include "commit/batch.h"
 #include "commit/commit_statements.h"
-#include "pg/nodes.h"
+#include "nodes/nodes.h"
 #include "read/node_parts.h"
 
 #include <inttypes.h>

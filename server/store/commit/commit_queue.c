@@ -18,9 +18,9 @@
 
 #include "commit/commit_routes.h"
 #include "commit/ingest_dict.h"
-#include "pg/disk.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/disk.h"
+#include "session/session.h"
 
 #include <assert.h>
 

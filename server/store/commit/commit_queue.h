@@ -2,8 +2,8 @@
  * commit_queue.h -- the queues of the committers: adding, taking and withdrawing items (private to
  * the store).
  *
- * Committers are numbered by node (pg/nodes.h) and service: those of node k have the numbers from
- * k * n_each on. On one database all services are node 0's. An item keeps the number of its
+ * Committers are numbered by node (nodes/nodes.h) and service: those of node k have the numbers
+ * from k * n_each on. On one database all services are node 0's. An item keeps the number of its
  * committer from its submission on; if the map of nodes changes while it waits, it moves to another
  * (commit_routes.h).
  *
@@ -17,7 +17,7 @@
 
 #include "commit/commit_lanes.h"
 #include "commit/commit_statements.h"
-#include "pg/nodes.h"
+#include "nodes/nodes.h"
 #include "pg/pg.h"
 
 /* The states of an item, guarded by the lock: in this order, FAILED or STORED at the end. */

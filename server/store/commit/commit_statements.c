@@ -1,7 +1,7 @@
 /* commit_statements.c -- preparing and running statements (contract: commit_statements.h). */
 #include "commit/commit_statements.h"
 
-#include "pg/partitions.h"
+#include "session/partitions.h"
 
 #include <assert.h>
 #include <stdio.h>

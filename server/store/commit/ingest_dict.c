@@ -23,8 +23,8 @@
 #include "hearth/base/metrics.h"
 
 #include "pg/pool.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/session.h"
 
 #include <assert.h>
 

@@ -28,10 +28,10 @@
 
 #include "commit/ingest_dict.h"
 #include "pg/lineage.h"
-#include "pg/partitions.h"
 #include "pg/pg.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/partitions.h"
+#include "session/session.h"
 
 #include <assert.h>
 

@@ -7,12 +7,12 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/embedded.h"
 
-#include "pg/node_state.h"
-#include "pg/partitions.h"
 #include "pg/pg_rows.h"
 #include "pg/pool.h"
-#include "pg/replica.h"
 #include "pg/store_state.h"
+#include "session/node_state.h"
+#include "session/partitions.h"
+#include "session/replica.h"
 
 #include <assert.h>
 #include <inttypes.h>

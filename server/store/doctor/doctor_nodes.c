@@ -2,7 +2,7 @@
 #include "hearth/base/clock.h"
 
 #include "doctor/doctor.h"
-#include "pg/nodes.h"
+#include "nodes/nodes.h"
 #include "pg/store_state.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* doctor_report.c -- the report, and what several checks need (contract: doctor.h). */
 #include "doctor/doctor.h"
-#include "pg/nodes.h"
+#include "nodes/nodes.h"
 #include "pg/store_state.h"
 
 #include <assert.h>

@@ -13,8 +13,8 @@
 #include "hearth/store/store_network.h"
 
 #include "network/network_rows.h"
-#include "pg/pg_rows.h"
 #include "pg/store_state.h"
+#include "session/statements.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #ifndef HEARTH_STORE_NETWORK_ROWS_H
 #define HEARTH_STORE_NETWORK_ROWS_H
 
-#include "pg/session.h"
+#include "session/session.h"
 
 /* Add two parameters: the tenant's name, and the service's fingerprint. */
 void hearth_network_param_service(struct hearth_pg_params *params, struct hearth_str tenant,

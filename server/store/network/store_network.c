@@ -9,8 +9,8 @@
 
 #include "catalog/services.h"
 #include "network/network_rows.h"
-#include "pg/partitions.h"
-#include "pg/pg_rows.h"
+#include "session/partitions.h"
+#include "session/statements.h"
 
 #include <assert.h>
 

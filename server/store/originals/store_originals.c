@@ -1,9 +1,9 @@
 /* store_originals.c -- reads originals (contract: hearth/store/store_originals.h). */
 #include "hearth/store/store_originals.h"
 
-#include "pg/pg_rows.h"
 #include "pg/queries.h"
 #include "pg/store_state.h"
+#include "session/statements.h"
 
 #include <assert.h>
 

@@ -209,104 +209,28 @@ static enum hearth_status take_all_rows(const PGresult *result, struct row_targe
     return fill_rows(result, n, target, err);
 }
 
-/* ---- statements ---- */
+/* ---- a statement ---- */
 
-struct selection {
-    const struct hearth_scope *scope;
-    const char *sql;
-    const struct hearth_pg_params *params;
-    struct row_target target;
-    size_t n_rows; /* rows of the result, taken or not */
-};
-
-static enum hearth_status select_rows(void *context, struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+enum hearth_status hearth_pg_run(struct hearth_pg *pg, const struct hearth_pg_query *query,
+                                 struct hearth_pg_selected *ret, enum hearth_pg_fault *ret_fault,
+                                 struct hearth_err *err)
 {
-    struct selection *selection = context;
     PGresult *result = NULL;
 
-    HEARTH_TRY(hearth_pg_exec(pg, selection->sql, selection->params, selection->scope->cancel,
-                              &result, ret_fault, err));
+    *ret = (struct hearth_pg_selected){0};
+    HEARTH_TRY(
+        hearth_pg_exec(pg, query->sql, query->params, query->cancel, &result, ret_fault, err));
 
     enum hearth_status status = HEARTH_OK;
-    selection->n_rows = (size_t)PQntuples(result);
-    if (selection->target.type != NULL) {
-        status = take_all_rows(result, &selection->target, err);
+    ret->n = (size_t)PQntuples(result);
+    if (query->type != NULL) {
+        struct row_target target = {query->type, query->arena, NULL, 0};
+        status = take_all_rows(result, &target, err);
+        ret->rows = target.rows;
     }
-
     PQclear(result);
 
     return status;
-}
-
-static enum hearth_status select_pooled(struct selection *selection, struct hearth_err *err)
-{
-    HEARTH_TRY(hearth_store_check_open(selection->scope->store, err));
-    return hearth_store_with_pg(selection->scope, select_rows, selection, err);
-}
-
-static enum hearth_status select_in_transaction(struct hearth_transaction *transaction,
-                                                struct selection *selection, struct hearth_err *err)
-{
-    return select_rows(selection, transaction->pg, &transaction->fault, err);
-}
-
-static void give_rows(const struct selection *selection, void *ret_rows, size_t *ret_n)
-{
-    memcpy(ret_rows, &selection->target.rows, sizeof selection->target.rows);
-    *ret_n = selection->target.n;
-}
-
-static void give_first_row(const struct selection *selection, void *ret_row, bool *ret_found)
-{
-    *ret_found = selection->target.n > 0;
-    if (*ret_found) {
-        memcpy(ret_row, selection->target.rows, selection->target.type->row_bytes);
-    }
-}
-
-enum hearth_status hearth_store_select(const struct hearth_scope *scope, const char *sql,
-                                       const struct hearth_pg_params *params,
-                                       const struct hearth_row_type *type, void *ret_rows,
-                                       size_t *ret_n, struct hearth_err *err)
-{
-    assert(scope->arena != NULL && ret_rows != NULL && ret_n != NULL);
-    struct selection selection = {
-        .scope = scope, .sql = sql, .params = params, .target = {type, scope->arena, NULL, 0}};
-
-    HEARTH_TRY(select_pooled(&selection, err));
-    give_rows(&selection, ret_rows, ret_n);
-
-    return HEARTH_OK;
-}
-
-enum hearth_status hearth_store_select_one(const struct hearth_scope *scope, const char *sql,
-                                           const struct hearth_pg_params *params,
-                                           const struct hearth_row_type *type, void *ret_row,
-                                           bool *ret_found, struct hearth_err *err)
-{
-    assert(scope->arena != NULL && ret_row != NULL && ret_found != NULL);
-    struct selection selection = {
-        .scope = scope, .sql = sql, .params = params, .target = {type, scope->arena, NULL, 0}};
-
-    HEARTH_TRY(select_pooled(&selection, err));
-    give_first_row(&selection, ret_row, ret_found);
-
-    return HEARTH_OK;
-}
-
-enum hearth_status hearth_store_run(const struct hearth_scope *scope, const char *sql,
-                                    const struct hearth_pg_params *params, size_t *ret_n,
-                                    struct hearth_err *err)
-{
-    struct selection selection = {.scope = scope, .sql = sql, .params = params};
-
-    HEARTH_TRY(select_pooled(&selection, err));
-    if (ret_n != NULL) {
-        *ret_n = selection.n_rows;
-    }
-
-    return HEARTH_OK;
 }
 
 enum hearth_status hearth_pg_select(struct hearth_pg *pg, const struct hearth_pg_query *query,
@@ -315,63 +239,10 @@ enum hearth_status hearth_pg_select(struct hearth_pg *pg, const struct hearth_pg
 {
     assert(query->arena != NULL && ret_rows != NULL && ret_n != NULL);
 
-    const struct hearth_scope scope = {.cancel = query->cancel};
-    struct selection selection = {.scope = &scope,
-                                  .sql = query->sql,
-                                  .params = query->params,
-                                  .target = {query->type, query->arena, NULL, 0}};
-    HEARTH_TRY(select_rows(&selection, pg, ret_fault, err));
-    give_rows(&selection, ret_rows, ret_n);
-
-    return HEARTH_OK;
-}
-
-enum hearth_status hearth_transaction_select(struct hearth_transaction *transaction,
-                                             struct hearth_arena *arena, const char *sql,
-                                             const struct hearth_pg_params *params,
-                                             const struct hearth_row_type *type, void *ret_rows,
-                                             size_t *ret_n, struct hearth_err *err)
-{
-    assert(arena != NULL && ret_rows != NULL && ret_n != NULL);
-    struct selection selection = {.scope = transaction->scope,
-                                  .sql = sql,
-                                  .params = params,
-                                  .target = {type, arena, NULL, 0}};
-
-    HEARTH_TRY(select_in_transaction(transaction, &selection, err));
-    give_rows(&selection, ret_rows, ret_n);
-
-    return HEARTH_OK;
-}
-
-enum hearth_status hearth_transaction_select_one(struct hearth_transaction *transaction,
-                                                 struct hearth_arena *arena, const char *sql,
-                                                 const struct hearth_pg_params *params,
-                                                 const struct hearth_row_type *type, void *ret_row,
-                                                 bool *ret_found, struct hearth_err *err)
-{
-    assert(arena != NULL && ret_row != NULL && ret_found != NULL);
-    struct selection selection = {.scope = transaction->scope,
-                                  .sql = sql,
-                                  .params = params,
-                                  .target = {type, arena, NULL, 0}};
-
-    HEARTH_TRY(select_in_transaction(transaction, &selection, err));
-    give_first_row(&selection, ret_row, ret_found);
-
-    return HEARTH_OK;
-}
-
-enum hearth_status hearth_transaction_run(struct hearth_transaction *transaction, const char *sql,
-                                          const struct hearth_pg_params *params, size_t *ret_n,
-                                          struct hearth_err *err)
-{
-    struct selection selection = {.scope = transaction->scope, .sql = sql, .params = params};
-
-    HEARTH_TRY(select_in_transaction(transaction, &selection, err));
-    if (ret_n != NULL) {
-        *ret_n = selection.n_rows;
-    }
+    struct hearth_pg_selected selected;
+    HEARTH_TRY(hearth_pg_run(pg, query, &selected, ret_fault, err));
+    memcpy(ret_rows, &selected.rows, sizeof selected.rows);
+    *ret_n = selected.n;
 
     return HEARTH_OK;
 }

@@ -25,7 +25,6 @@
 #define HEARTH_STORE_PG_ROWS_H
 
 #include "pg/pg.h"
-#include "pg/session.h"
 
 #include <stddef.h>
 
@@ -87,74 +86,36 @@ struct hearth_row_type {
 extern const struct hearth_row_type hearth_i64_rows;
 extern const struct hearth_row_type hearth_i32_rows;
 
-/* ---- one statement ---- */
-
-/*
- * Return the rows of one statement as an array in scope->arena. The statement runs again after a
- * passing fault. ret_rows: the address of a pointer to the struct of the row type. It sees rows of
- * the scope's tenants only (wall.h).
- */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_store_select(const struct hearth_scope *scope, const char *sql,
-                                       const struct hearth_pg_params *params,
-                                       const struct hearth_row_type *type, void *ret_rows,
-                                       size_t *ret_n, struct hearth_err *err);
-
-/*
- * Run the statement and return its first row. If it has no row, *ret_found is false and ret_row
- * stays unchanged. ret_row: a struct of the row type.
- */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_store_select_one(const struct hearth_scope *scope, const char *sql,
-                                           const struct hearth_pg_params *params,
-                                           const struct hearth_row_type *type, void *ret_row,
-                                           bool *ret_found, struct hearth_err *err);
-
-/*
- * Run a statement and ignore its rows; *ret_n (may be NULL): their number. The arena of the scope
- * is not used.
- */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_store_run(const struct hearth_scope *scope, const char *sql,
-                                    const struct hearth_pg_params *params, size_t *ret_n,
-                                    struct hearth_err *err);
-
-/* ---- on a connection that the caller holds ---- */
+/* ---- a statement ---- */
 
 /* A statement, its row type and the owner of its rows. All members are borrowed. */
 struct hearth_pg_query {
     const char *sql;
     const struct hearth_pg_params *params; /* may be NULL */
-    const struct hearth_row_type *type;
-    struct hearth_cancel *cancel; /* may be NULL */
+    const struct hearth_row_type *type;    /* NULL: of hearth_pg_run, rows are ignored */
+    struct hearth_cancel *cancel;          /* may be NULL */
     struct hearth_arena *arena;
 };
 
-/* Return all rows; the statement runs once. ret_fault: may be NULL. */
+struct hearth_pg_selected {
+    void *rows; /* structs of the row type; NULL without a type */
+    size_t n;   /* rows of the result */
+};
+
+/*
+ * Run the statement once, on a connection that the caller holds. Rows are ignored without a type.
+ * ret_fault: may be NULL.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_pg_run(struct hearth_pg *pg, const struct hearth_pg_query *query,
+                                 struct hearth_pg_selected *ret, enum hearth_pg_fault *ret_fault,
+                                 struct hearth_err *err);
+
+/* Run it and return its rows: ret_rows is the address of a pointer to the struct of the type. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_pg_select(struct hearth_pg *pg, const struct hearth_pg_query *query,
                                     void *ret_rows, size_t *ret_n, enum hearth_pg_fault *ret_fault,
                                     struct hearth_err *err);
-
-/* ---- in a transaction (session.h) ---- */
-
-/* hearth_store_select, _select_one and _run within a transaction; rows are in `arena`. */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_transaction_select(struct hearth_transaction *transaction,
-                                             struct hearth_arena *arena, const char *sql,
-                                             const struct hearth_pg_params *params,
-                                             const struct hearth_row_type *type, void *ret_rows,
-                                             size_t *ret_n, struct hearth_err *err);
-HEARTH_MUST_CHECK
-enum hearth_status hearth_transaction_select_one(struct hearth_transaction *transaction,
-                                                 struct hearth_arena *arena, const char *sql,
-                                                 const struct hearth_pg_params *params,
-                                                 const struct hearth_row_type *type, void *ret_row,
-                                                 bool *ret_found, struct hearth_err *err);
-HEARTH_MUST_CHECK
-enum hearth_status hearth_transaction_run(struct hearth_transaction *transaction, const char *sql,
-                                          const struct hearth_pg_params *params, size_t *ret_n,
-                                          struct hearth_err *err);
 
 /* ---- parameters ---- */
 

@@ -6,11 +6,11 @@
  *   root         store.c: connects, migrates, registers the writer, loads the catalogue;
  *                then runs the housekeeping
  *   pool         pg/pool.c: a bounded set of connections for readers and the catalogue
- *   replica      pg/replica.c: reads on another node, if the options name one
- *   nodes        pg/nodes.c: which node of distributed tables owns a service
- *   partitions   pg/partitions.c: the leaves that are known to exist
- *   disk         pg/disk.c: how full the disk is
- *   wall         pg/wall.c: the role of row-level security
+ *   replica      session/replica.c: reads on another node, if the options name one
+ *   nodes        nodes/nodes.c: which node of distributed tables owns a service
+ *   partitions   session/partitions.c: the leaves that are known to exist
+ *   disk         session/disk.c: how full the disk is
+ *   wall         session/wall.c: the role of row-level security
  *   catalog      catalog/: tenants, services, series, hours: writes, and the index in memory
  *   settings     catalog/settings.c: settings of tenants
  *   known_applications  tenants/known_applications.c: which profiles are accepted
@@ -180,7 +180,7 @@ struct hearth_store {
     struct hearth_poll_memo *poll_memo;
     struct hearth_disk disk;
     struct hearth_wall_role wall;
-    _Atomic bool is_distributed;    /* see pg/layout.h; set before ready */
+    _Atomic bool is_distributed;    /* see nodes/layout.h; set before ready */
     _Atomic int64_t clock_ahead_ns; /* see hearth_store_clock_ahead_ns */
     struct hearth_erase_progress erase;
     struct hearth_retention_progress retention;

@@ -6,7 +6,7 @@
 
 #include "catalog/services.h"
 #include "pg/pg.h"
-#include "pg/session.h"
+#include "session/session.h"
 
 #include <assert.h>
 

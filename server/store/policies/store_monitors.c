@@ -19,9 +19,9 @@
 #include "hearth/store/store_agents.h"
 
 #include "catalog/catalog.h"
-#include "pg/partitions.h"
-#include "pg/pg_rows.h"
 #include "pg/store_state.h"
+#include "session/partitions.h"
+#include "session/statements.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -12,7 +12,7 @@
 #include "hearth/store/store_tasks.h"
 
 #include "catalog/services.h"
-#include "pg/pg_rows.h"
+#include "session/statements.h"
 
 #include <assert.h>
 

@@ -3,7 +3,7 @@
 
 #include "hearth/base/clock.h"
 
-#include "pg/nodes.h"
+#include "nodes/nodes.h"
 #include "pg/pool.h"
 #include "pg/store_state.h"
 

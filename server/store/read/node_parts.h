@@ -22,8 +22,8 @@
 #ifndef HEARTH_STORE_NODE_PARTS_H
 #define HEARTH_STORE_NODE_PARTS_H
 
-#include "pg/node_reads.h"
-#include "pg/node_shards.h"
+#include "nodes/node_shards.h"
+#include "session/node_reads.h"
 
 /* The services of one node. */
 struct hearth_node_part {

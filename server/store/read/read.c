@@ -11,13 +11,13 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 
-#include "pg/layout.h"
+#include "nodes/layout.h"
 #include "pg/pg.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
-#include "pg/wall.h"
 #include "read/read_parts.h"
 #include "read/read_run.h"
+#include "session/session.h"
+#include "session/wall.h"
 
 #include <assert.h>
 

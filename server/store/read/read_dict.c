@@ -26,10 +26,10 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 
-#include "pg/session.h"
 #include "pg/store_state.h"
 #include "read/read_cache.h"
 #include "read/read_dict_load.h"
+#include "session/session.h"
 
 #include <assert.h>
 

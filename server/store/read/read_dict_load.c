@@ -4,7 +4,7 @@
 #include "hearth/codec/compress.h"
 
 #include "pg/pg.h"
-#include "pg/session.h"
+#include "session/session.h"
 
 #include <assert.h>
 

@@ -6,9 +6,9 @@
  * passes profiles of other times and series. So it pays only if the leaf holds little else, which
  * its size says without statistics, and if almost all ids of the range are selected.
  */
-#include "pg/partitions.h"
-#include "pg/session.h"
 #include "read/read_internal.h"
+#include "session/partitions.h"
+#include "session/session.h"
 
 #include <assert.h>
 

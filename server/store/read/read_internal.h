@@ -153,7 +153,7 @@ static inline bool hearth_branch_wants(const struct read_branch *branch, int32_t
 
 /*
  * Make the statement of a plan with at least one leg, for tables that are distributed or not
- * (pg/layout.h); part (NULL: none): for the tables of its shards, with a plan that
+ * (nodes/layout.h); part (NULL: none): for the tables of its shards, with a plan that
  * hearth_read_part_plan has made. leaves NULL: every branch lists its series. Branches and
  * parameters in arena; the caller releases statement->sql, also after a failure.
  * RESOURCE_EXHAUSTED: too many legs or columns.

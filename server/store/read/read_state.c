@@ -2,11 +2,11 @@
  * read_state.c -- the state of services: how far they are built and compacted, which blocks are
  * absent (roll_state), and what is deleted (tombstones). Contract: hearth/store/read.h.
  */
-#include "pg/layout.h"
+#include "nodes/layout.h"
 #include "pg/pg.h"
-#include "pg/session.h"
 #include "read/absent_blocks.h"
 #include "read/read_internal.h"
+#include "session/session.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/store/store_spans.h"
 
-#include "pg/disk.h"
+#include "session/disk.h"
 #include "spans/span_group_rows.h"
 
 #include <assert.h>

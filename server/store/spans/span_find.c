@@ -11,9 +11,9 @@
 #include "hearth/store/store_span_index.h"
 
 #include "build/span_work.h"
-#include "pg/pg_rows.h"
 #include "pg/queries.h"
 #include "pg/store_state.h"
+#include "session/statements.h"
 
 #include <assert.h>
 #include <stdlib.h>

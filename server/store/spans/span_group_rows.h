@@ -9,7 +9,7 @@
 
 #include "hearth/store/store_spans.h"
 
-#include "pg/pg_rows.h"
+#include "session/statements.h"
 
 /* The flags of a group in one number (enum hearth_span_group_flags). */
 int32_t hearth_span_group_flags_of(const struct hearth_span_group *group);

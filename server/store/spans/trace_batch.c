@@ -22,10 +22,10 @@
 #include "hearth/store/lost_nodes.h"
 #include "hearth/store/store_agents.h"
 
-#include "pg/partitions.h"
 #include "pg/pg_rows.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/partitions.h"
+#include "session/session.h"
 #include "spans/span_group_rows.h"
 #include "spans/trace_parts.h"
 #include "spans/trace_writer.h"

@@ -2,12 +2,12 @@
 #include "hearth/base/clock.h"
 #include "hearth/store/lost_nodes.h"
 
+#include "nodes/nodes.h"
 #include "pg/lineage.h"
-#include "pg/nodes.h"
-#include "pg/partitions.h"
 #include "pg/pg_rows.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/partitions.h"
+#include "session/session.h"
 #include "spans/trace_parts.h"
 
 #define CONNECT_TIMEOUT_MS  5000

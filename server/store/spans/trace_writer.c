@@ -16,9 +16,9 @@
 #include "hearth/base/metrics.h"
 #include "hearth/base/signals.h"
 
-#include "pg/disk.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/disk.h"
+#include "session/session.h"
 #include "spans/trace_lanes.h"
 
 #include <assert.h>

@@ -5,7 +5,7 @@
 #include "hearth/store/store_agents.h"
 
 #include "catalog/services.h"
-#include "pg/pg_rows.h"
+#include "session/statements.h"
 
 #include <assert.h>
 

@@ -17,8 +17,8 @@
 
 #include "catalog/services.h"
 #include "pg/pg.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/session.h"
 
 #include <assert.h>
 #include <inttypes.h>

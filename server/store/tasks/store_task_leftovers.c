@@ -8,8 +8,8 @@
  */
 #include "hearth/store/task_results.h"
 
-#include "pg/pg_rows.h"
 #include "pg/queries.h"
+#include "session/statements.h"
 #include "tasks/task_chunks.h"
 
 #include <assert.h>

@@ -4,8 +4,8 @@
  */
 #include "hearth/store/task_results.h"
 
-#include "pg/disk.h"
-#include "pg/pg_rows.h"
+#include "session/disk.h"
+#include "session/statements.h"
 
 #include <assert.h>
 #include <stdio.h>

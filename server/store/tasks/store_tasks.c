@@ -4,7 +4,7 @@
  */
 #include "hearth/base/clock.h"
 
-#include "pg/pg_rows.h"
+#include "session/statements.h"
 #include "tasks/task_rows.h"
 
 #include <assert.h>

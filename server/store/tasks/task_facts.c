@@ -6,7 +6,7 @@
 
 #include "hearth/base/clock.h"
 
-#include "pg/pg_rows.h"
+#include "session/statements.h"
 #include "tasks/task_rows.h"
 #include "tasks/task_targets.h"
 

@@ -7,7 +7,7 @@
 
 #include "hearth/store/store_tasks.h"
 
-#include "pg/pg_rows.h"
+#include "session/statements.h"
 
 /* Columns of task `t` and its service `s`, in the order of HEARTH_TASK_COLUMN_TABLE. */
 #define HEARTH_TASK_COLUMNS                                                                    \

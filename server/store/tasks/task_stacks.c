@@ -9,9 +9,9 @@
 #include "hearth/codec/compress.h"
 #include "hearth/store/task_results.h"
 
-#include "pg/disk.h"
-#include "pg/pg_rows.h"
 #include "pg/queries.h"
+#include "session/disk.h"
+#include "session/statements.h"
 #include "tasks/task_chunks.h"
 
 #include <assert.h>

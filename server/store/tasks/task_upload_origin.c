@@ -4,8 +4,8 @@
  */
 #include "hearth/store/task_results.h"
 
-#include "pg/pg_rows.h"
 #include "pg/queries.h"
+#include "session/statements.h"
 
 #include <assert.h>
 

@@ -4,7 +4,7 @@
  */
 #include "hearth/store/client_data.h"
 
-#include "pg/pg_rows.h"
+#include "session/statements.h"
 
 #include <assert.h>
 

@@ -14,8 +14,8 @@
 #include "hearth/selector/selector.h"
 #include "hearth/store/settings.h"
 
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/session.h"
 
 #include <assert.h>
 

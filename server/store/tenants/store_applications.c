@@ -1,8 +1,8 @@
 /* store_applications.c -- reads and changes applications and rules (store_applications.h). */
 #include "hearth/store/store_applications.h"
 
-#include "pg/pg_rows.h"
-#include "pg/session.h"
+#include "session/session.h"
+#include "session/statements.h"
 #include "tenants/known_applications.h"
 
 #include <assert.h>

@@ -1,11 +1,11 @@
 /* store_disk.c -- estimates bytes on disk of services (contract: hearth/store/store_disk.h). */
 #include "hearth/store/store_disk.h"
 
-#include "pg/disk.h"
 #include "pg/pg_rows.h"
 #include "pg/queries.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
+#include "session/disk.h"
+#include "session/session.h"
 #include "tenants/disk_shares.h"
 
 #include <assert.h>

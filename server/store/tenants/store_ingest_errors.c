@@ -6,9 +6,9 @@
 
 #include "hearth/base/clock.h"
 
-#include "pg/pg_rows.h"
 #include "pg/pg_slices.h"
 #include "pg/store_state.h"
+#include "session/statements.h"
 #include "tenants/tenants_expire.h"
 
 #include <assert.h>

@@ -2,7 +2,7 @@
  * store_rules.c -- writes and reads recording rules, and reads their counters (contract:
  * hearth/store/store_rules.h).
  */
-#include "pg/pg_rows.h"
+#include "session/statements.h"
 #include "tenants/rules_internal.h"
 
 #include <assert.h>

@@ -3,8 +3,8 @@
 
 #include "hearth/base/clock.h"
 
-#include "pg/pg_rows.h"
 #include "pg/pg_slices.h"
+#include "session/statements.h"
 #include "tenants/tenants_expire.h"
 
 #include <assert.h>

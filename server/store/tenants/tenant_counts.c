@@ -3,7 +3,7 @@
 
 #include "hearth/base/clock.h"
 
-#include "pg/pg_rows.h"
+#include "session/statements.h"
 
 #include <assert.h>
 

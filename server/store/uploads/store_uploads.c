@@ -6,7 +6,7 @@
 
 #include "hearth/base/clock.h"
 
-#include "pg/disk.h"
+#include "session/disk.h"
 #include "uploads/upload_rows.h"
 
 #include <assert.h>

@@ -8,7 +8,7 @@
 
 #include "hearth/store/store_uploads.h"
 
-#include "pg/pg_rows.h"
+#include "session/statements.h"
 
 /* Columns of the table, or of a row of it, that is named u. */
 #define HEARTH_UPLOAD_COLUMNS                                                            \

@@ -6,7 +6,7 @@
 #define HEARTH_TESTS_UNIT_STORE_NODE_MAP_H
 
 #include "commit/committers.h"
-#include "pg/nodes.h"
+#include "nodes/nodes.h"
 #include "pg/store_state.h"
 #include "store_fixture.h"
 

@@ -4,10 +4,10 @@
 
 #include "hearth/store/read.h"
 
-#include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/store_state.h"
 #include "read_fixture.h"
+#include "session/partitions.h"
 #include "store_scope.h"
 
 #define TENANT HEARTH_STR("anonymous")

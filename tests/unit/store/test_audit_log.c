@@ -1,7 +1,7 @@
 /* test_audit_log.c -- the audit log: filters, pages, months, what is refused, retention. */
 #include "access/access_expire.h"
 #include "access_fixture.h"
-#include "pg/partitions.h"
+#include "session/partitions.h"
 
 #define DAY_2020  18262 /* 2020-01-01 */
 #define JAN_2020  (DAY_2020 * DAY_MS)

@@ -3,13 +3,13 @@
 
 #include "build/builder.h"
 #include "build/roll.h"
-#include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/store_state.h"
 #include "pg_cluster.h"
 #include "pg_proxy.h"
 #include "read/stored_rows.h"
 #include "rounds.h"
+#include "session/partitions.h"
 #include "store_fixture.h"
 #include "store_scope.h"
 

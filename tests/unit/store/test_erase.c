@@ -3,10 +3,10 @@
 #include "hearth/store/background.h"
 
 #include "build/roll.h"
-#include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/store_state.h"
 #include "read/stored_rows.h"
+#include "session/partitions.h"
 #include "step_fixture.h"
 #include "store_scope.h"
 

@@ -4,9 +4,9 @@
 #include "catalog/catalog.h"
 #include "commit/committers.h"
 #include "housekeeping.h"
-#include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/store_state.h"
+#include "session/partitions.h"
 #include "store_fixture.h"
 
 static void keep_house(struct hearth_store *store, const char *url)

@@ -1,7 +1,7 @@
 /* test_nodes.c -- which node owns a service. Reading the map needs Citus: tests/integration/test_citus.py. */
 #include "hearth/base/mem.h"
 
-#include "pg/nodes.h"
+#include "nodes/nodes.h"
 #include "pg/pool.h"
 #include "step_fixture.h"
 

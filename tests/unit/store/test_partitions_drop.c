@@ -1,7 +1,7 @@
 /* A day's leaf goes away under readers and writers, and from wherever it was left. */
-#include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg_cluster.h"
+#include "session/partitions.h"
 #include "store_fixture.h"
 #include "store_push.h"
 

@@ -1,11 +1,11 @@
 /* One connection: values in and out, errors by SQLSTATE, giving up in time. */
 #include "hearth/base/mem.h"
 
-#include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/pg_wait.h"
 #include "pg/pool.h"
 #include "pg_cluster.h"
+#include "session/partitions.h"
 #include "test_secret.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* test_pg_rows.c -- statements by tables of columns: values, NULL, limits, lost connections, wrong tables. */
 #include "hearth/model/agent.h"
 
-#include "pg/pg_rows.h"
+#include "session/statements.h"
 #include "step_fixture.h"
 #include "store_scope.h"
 

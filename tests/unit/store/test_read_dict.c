@@ -1,9 +1,9 @@
 /* test_read_dict.c -- the dictionaries of queries: loading, extending, keeping, damage. */
 #include "hearth/codec/compress.h"
 
-#include "pg/partitions.h"
 #include "pg/pg.h"
 #include "read_fixture.h"
+#include "session/partitions.h"
 #include "store_scope.h"
 #include "synth_profile.h"
 

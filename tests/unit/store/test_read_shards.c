@@ -2,7 +2,7 @@
  * test_read_shards.c -- reads of services on several nodes, which name the tables of shards. Views
  * stand for these tables, and a table for Citus' catalogue; Citus itself: test_citus.py.
  */
-#include "pg/nodes.h"
+#include "nodes/nodes.h"
 #include "pg/pg.h"
 #include "pg/store_state.h"
 #include "read/stored_rows.h"

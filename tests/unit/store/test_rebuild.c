@@ -1,8 +1,8 @@
 /* Asking for a rebuild throws away what can be built again from profiles, and nothing else. */
 #include "hearth/store/background.h"
 
-#include "pg/partitions.h"
 #include "pg/store_state.h"
+#include "session/partitions.h"
 #include "step_fixture.h"
 
 static void open_built(struct fixture *fix)

@@ -2,9 +2,9 @@
  * profiles are refused while there is no disk for them. */
 #include "catalog/settings_cache.h"
 #include "housekeeping.h"
-#include "pg/disk.h"
-#include "pg/partitions.h"
 #include "pg/store_state.h"
+#include "session/disk.h"
+#include "session/partitions.h"
 #include "step_fixture.h"
 
 #define DAY HEARTH_NS_PER_DAY

@@ -2,8 +2,8 @@
 #include "hearth/base/log.h"
 #include "hearth/store/background.h"
 
-#include "pg/partitions.h"
 #include "rollup_fixture.h"
+#include "session/partitions.h"
 #include "step_fixture.h"
 
 #define DAY HEARTH_NS_PER_DAY

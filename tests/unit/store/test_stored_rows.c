@@ -1,10 +1,10 @@
 /* test_stored_rows.c -- whole rows come out of tables and segments as they went in, in order. */
 #include "hearth/base/mem.h"
 
-#include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg_cluster.h"
 #include "read/stored_rows.h"
+#include "session/partitions.h"
 #include "store_fixture.h"
 
 #include <inttypes.h>

@@ -3,8 +3,8 @@
  * of the entered tenants only; real reads with the ids of another tenant find nothing; without the right to make the role
  * the server says so.
  */
-#include "pg/pg_rows.h"
 #include "read_plans.h"
+#include "session/statements.h"
 
 #define A HEARTH_STR("a")
 #define B HEARTH_STR("b")

@@ -6,13 +6,13 @@
  * retention and roll-ups continue. Submissions are accepted again 2 % inside the limit, so that the
  * state does not flicker. PostgreSQL's own "disk full" (53100) fails only the batch that met it.
  */
-#include "pg/disk.h"
+#include "session/disk.h"
 
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
 
-#include "pg/layout.h"
+#include "nodes/layout.h"
 #include "pg/pg_rows.h"
 #include "pg/queries.h"
 #include "pg/store_state.h"

@@ -9,14 +9,14 @@
  * each batch. Callers name the tables that they write to: today and the days ahead have all leaves,
  * an older day only the leaves that some batch needed.
  */
-#include "pg/partitions.h"
+#include "session/partitions.h"
 
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 #include "hearth/store/lost_nodes.h"
 
-#include "pg/layout.h"
-#include "pg/nodes.h"
+#include "nodes/layout.h"
+#include "nodes/nodes.h"
 #include "pg/store_state.h"
 
 #include <assert.h>

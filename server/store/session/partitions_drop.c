@@ -18,9 +18,9 @@
  */
 #include "hearth/base/clock.h"
 
-#include "pg/layout.h"
-#include "pg/partitions.h"
+#include "nodes/layout.h"
 #include "pg/pg.h"
+#include "session/partitions.h"
 
 #include <assert.h>
 #include <inttypes.h>

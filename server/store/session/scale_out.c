@@ -9,10 +9,10 @@
  */
 #include "hearth/store/store.h"
 
-#include "pg/layout.h"
-#include "pg/migrate.h"
-#include "pg/node_state.h"
+#include "nodes/layout.h"
 #include "pg/pg.h"
+#include "session/migrate.h"
+#include "session/node_state.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,12 +1,12 @@
 /* wall.c -- the role of row-level security, and the tenants of a call (contract: wall.h). */
-#include "pg/wall.h"
+#include "session/wall.h"
 
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
 
-#include "pg/layout.h"
-#include "pg/session.h"
+#include "nodes/layout.h"
 #include "pg/store_state.h"
+#include "session/session.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,11 +1,10 @@
 /* node_health.c -- which nodes answer (contracts: node_health.h, hearth/store/lost_nodes.h). */
-#include "pg/node_health.h"
+#include "nodes/node_health.h"
 
 #include "hearth/base/clock.h"
 
-#include "pg/nodes.h"
+#include "nodes/nodes.h"
 #include "pg/pool.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
 
 #include <stdio.h>

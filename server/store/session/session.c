@@ -2,16 +2,16 @@
  * session.c -- running statements: checks that the store is open, finds a connection, repeats after
  * a passing fault (contract: session.h).
  */
-#include "pg/session.h"
+#include "session/session.h"
 
 #include "hearth/base/log.h"
 
+#include "nodes/nodes.h"
 #include "pg/clocks.h"
-#include "pg/disk.h"
-#include "pg/nodes.h"
 #include "pg/pool.h"
 #include "pg/store_state.h"
-#include "pg/wall.h"
+#include "session/disk.h"
+#include "session/wall.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
  * all later statements on this table wait behind it, so it waits only for a moment; then the file
  * is rolled back and tried again.
  */
-#include "pg/migrate.h"
+#include "session/migrate.h"
 
 #include "hearth/base/embedded.h"
 #include "hearth/base/hash.h"

@@ -11,7 +11,7 @@
 #ifndef HEARTH_STORE_NODE_READS_H
 #define HEARTH_STORE_NODE_READS_H
 
-#include "pg/session.h"
+#include "session/session.h"
 
 /* Return the node that owns all services of the reader; 0: the database of the URL. */
 unsigned hearth_node_of_reader(const struct hearth_store_reader *reader);

@@ -1,5 +1,5 @@
 /* node_shards.c -- what Citus' catalogues say about shards and nodes (contract: node_shards.h). */
-#include "pg/node_shards.h"
+#include "nodes/node_shards.h"
 
 #include "pg/pg_rows.h"
 

@@ -1,5 +1,5 @@
 /* layout.c -- finds out whether Citus distributes the data tables (contract: layout.h). */
-#include "pg/layout.h"
+#include "nodes/layout.h"
 
 #include "pg/pg_rows.h"
 

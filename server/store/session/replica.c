@@ -10,19 +10,19 @@
  * After the replica was late, was lost or cancelled a read, reads do not try it for a second; this
  * pause doubles each time up to ten seconds (thirty if it was lost). The first good read ends it.
  */
-#include "pg/replica.h"
+#include "session/replica.h"
 
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 
 #include "pg/lineage.h"
-#include "pg/node_reads.h"
 #include "pg/pg.h"
 #include "pg/pool.h"
-#include "pg/session.h"
 #include "pg/store_state.h"
-#include "pg/wall.h"
+#include "session/node_reads.h"
+#include "session/session.h"
+#include "session/wall.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* node_reads.c -- reads on the node that owns the services (contract: node_reads.h). */
-#include "pg/node_reads.h"
+#include "session/node_reads.h"
 
-#include "pg/nodes.h"
+#include "nodes/nodes.h"
 #include "pg/pool.h"
 #include "pg/store_state.h"
 

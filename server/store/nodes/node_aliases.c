@@ -1,5 +1,5 @@
 /* node_aliases.c -- other addresses of nodes (contract: node_aliases.h). */
-#include "pg/node_aliases.h"
+#include "nodes/node_aliases.h"
 
 #include "hearth/base/mem.h"
 

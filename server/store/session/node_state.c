@@ -1,11 +1,12 @@
 /* node_state.c -- what the nodes of Citus say about themselves (contract: node_state.h). */
-#include "pg/node_state.h"
+#include "session/node_state.h"
 
 #include "hearth/store/background.h"
 
 #include "pg/pg_rows.h"
 #include "pg/pool.h"
 #include "pg/store_state.h"
+#include "session/session.h"
 
 #include <assert.h>
 

@@ -25,8 +25,8 @@
 
 #include "hearth/store/store.h"
 
-#include "pg/node_aliases.h"
-#include "pg/node_shards.h"
+#include "nodes/node_aliases.h"
+#include "nodes/node_shards.h"
 #include "pg/pg.h"
 
 struct hearth_nodes;

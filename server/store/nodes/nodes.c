@@ -1,14 +1,14 @@
 /* nodes.c -- which node owns a service, and connections to the nodes (contract: nodes.h). */
-#include "pg/nodes.h"
+#include "nodes/nodes.h"
 
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 
+#include "nodes/node_aliases.h"
+#include "nodes/node_shards.h"
 #include "pg/lineage.h"
-#include "pg/node_aliases.h"
-#include "pg/node_shards.h"
 #include "pg/pool.h"
 #include "pg/store_state.h"
 
