@@ -14,7 +14,8 @@ HEARTH_MUST_CHECK enum hearth_status cli_read_file(struct cli *cli, const char *
                                                    struct hearth_buf *out);
 /*
  * Decodes the profiles of a file, which are at least one; they borrow from `plain`, which the caller
- * has initialised and releases. INVALID_ARGUMENT if the file cannot be read or has no profile.
+ * has initialised and releases, and which has room for a time at its end. INVALID_ARGUMENT if the
+ * file cannot be read or has no profile.
  */
 HEARTH_MUST_CHECK
 enum hearth_status cli_open_profile(struct cli *cli, const char *path, struct hearth_buf *plain,

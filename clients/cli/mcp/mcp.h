@@ -1,7 +1,7 @@
 /*
  * mcp.h -- what the tools of `hearth mcp` share.
  *
- * A tool reads the arguments of its call, makes requests with the functions of cli.h and writes the
+ * A tool reads the arguments of its call, makes requests with cli_call.h and ask.h, and writes the
  * members of a JSON object. Its failures are statuses with a message in call->cli.err.
  *
  * Threads: confined to the main thread.
