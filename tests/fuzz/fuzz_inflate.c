@@ -73,6 +73,7 @@ static void refuse_memory(enum hearth_compression format, struct hearth_str in, 
     hearth_mem_fail_after(1);
     HEARTH_ASSERT(hearth_packer_new(1) == NULL);
     HEARTH_ASSERT(hearth_inflater_new() == NULL);
+    HEARTH_ASSERT(hearth_zstd_tables_new() == NULL);
     hearth_mem_fail_after(0);
 
     struct hearth_inflater *inflater = hearth_inflater_new();
@@ -84,6 +85,7 @@ static void refuse_memory(enum hearth_compression format, struct hearth_str in, 
     HEARTH_ASSERT(status == HEARTH_OK || (out.n == 0 && err.msg[0] != '\0'));
     hearth_buf_release(&out);
     hearth_inflater_free(inflater);
+    hearth_packer_free(hearth_packer_new(1));
 }
 
 static void require_unpacked(struct hearth_inflater *inflater, struct hearth_str plain,
@@ -99,6 +101,31 @@ static void require_unpacked(struct hearth_inflater *inflater, struct hearth_str
     HEARTH_ASSERT(hearth_str_eq(plain, again));
     hearth_buf_release(&scratch);
     hearth_buf_release(packed);
+}
+
+/* Tables that were used before make the same bytes as new ones. */
+static void compress_by_kept_tables(struct hearth_str plain)
+{
+    static struct hearth_zstd_tables *g_tables;
+    static unsigned g_uses;
+    struct hearth_buf kept, fresh;
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    if (g_tables == NULL) {
+        g_tables = hearth_zstd_tables_new();
+        HEARTH_ASSERT(g_tables != NULL);
+    }
+    hearth_buf_init(&kept, 0);
+    hearth_buf_init(&fresh, 0);
+    HEARTH_ASSERT(hearth_zstd_by(g_tables, plain, 1, &kept, &err) == HEARTH_OK);
+    HEARTH_ASSERT(hearth_zstd(plain, 1, &fresh, &err) == HEARTH_OK);
+    HEARTH_ASSERT(hearth_str_eq(hearth_buf_view(&kept), hearth_buf_view(&fresh)));
+    hearth_buf_release(&kept);
+    hearth_buf_release(&fresh);
+    if (++g_uses % 64 == 0) {
+        hearth_zstd_tables_free(g_tables);
+        g_tables = NULL;
+    }
 }
 
 static void unpack(struct hearth_inflater *inflater, struct hearth_str in, size_t cap)
@@ -121,6 +148,9 @@ static void unpack(struct hearth_inflater *inflater, struct hearth_str in, size_
         hearth_buf_init(&packed, 0);
         HEARTH_ASSERT(hearth_pack_text(plain, &packed, &err) == HEARTH_OK);
         require_unpacked(inflater, plain, &packed);
+        if (plain.n % 16 == 0) {
+            compress_by_kept_tables(plain);
+        }
     } else {
         HEARTH_ASSERT(err.msg[0] != '\0');
     }
