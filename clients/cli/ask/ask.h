@@ -11,37 +11,38 @@
 
 /* Sets from_ms and to_ms from --since, --from, --to; prints the range on standard error. */
 HEARTH_MUST_CHECK enum hearth_status cli_resolve_range(struct cli *cli);
-/* A point in time, in nanoseconds; a date without a zone is one of the client's zone. */
+/* Parses a time, in nanoseconds. A date without a zone is in the zone of the client. */
 HEARTH_MUST_CHECK enum hearth_status cli_parse_time(struct cli *cli, const char *text,
                                                     int64_t *ret_ns);
-/* The selector argument, "{}" if there is none; checked locally, a caret marks an error. */
+/* Returns the selector argument, or "{}" if it was not given. It is parsed here: on an error, a caret
+ * is printed below the place. */
 HEARTH_MUST_CHECK enum hearth_status cli_selector(struct cli *cli, size_t arg,
                                                   const char **ret_selector);
-/* The same for queries, where a bare word may also be a service. */
+/* As cli_selector, for queries: a word without braces may also name a service. */
 HEARTH_MUST_CHECK enum hearth_status cli_query_selector(struct cli *cli, size_t arg,
                                                         const char **ret_selector);
-/* The type of CPU: process_cpu:cpu in nanoseconds, else in another unit, else wall:cpu:... (Node);
- * without one, the space in use of a heap, else the delay of locks; otherwise the first. */
+/* Returns the type that is shown by default: process_cpu:cpu in nanoseconds, then in another unit,
+ * wall:cpu:... (Node), the space in use of a heap, the delay of locks; otherwise the first. */
 const char *cli_prefer_type(const char *first, const char *second);
-/* --type, or a type that the server has: the only one, otherwise cli_prefer_type. Prints its choice
- * on standard error. */
+/* Returns --type, or a type that the server has: the only one, or else the one of cli_prefer_type.
+ * Prints the choice on standard error. */
 HEARTH_MUST_CHECK enum hearth_status cli_profile_type(struct cli *cli, const char *selector,
                                                       const char **ret_type);
-/* The merged profile, decoded; *ret_wire is its encoded form. n_samples is 0 if there is no data. */
+/* Asks for the merged profile. *ret_wire is its encoded form. n_samples is 0 if there is no data. */
 HEARTH_MUST_CHECK enum hearth_status cli_ask_profile(struct cli *cli,
                                                      Hearth__V1__Selection *selection,
                                                      struct hearth_str *ret_wire,
                                                      struct hearth_profile *ret_profile);
 
-/* --step, or a sixtieth of the range, at least a second. After cli_resolve_range. */
+/* Returns --step, or a sixtieth of the range, at least a second. Call it after cli_resolve_range. */
 HEARTH_MUST_CHECK enum hearth_status cli_timeline_step(struct cli *cli, double *ret_seconds);
-/* --label, and "K=V" texts of `more` whose names no --label has, as labels of a request. */
+/* Returns --label as labels of a request, and the "K=V" texts of `more` whose names no --label has. */
 HEARTH_MUST_CHECK enum hearth_status cli_label_pairs(struct cli *cli, const char *const *more,
                                                      size_t n_more, Types__V1__LabelPair ***ret,
                                                      size_t *ret_n);
 /* Whether a --label is the service. */
 bool cli_names_service(const struct cli *cli);
-/* The selection of a request of hearth.v1, from selector argument, range, type and filters. */
+/* Makes the selection of a request of hearth.v1, from selector argument, range, type and filters. */
 HEARTH_MUST_CHECK enum hearth_status cli_selection(struct cli *cli, size_t arg,
                                                    Hearth__V1__Selection *ret);
 

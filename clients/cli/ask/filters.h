@@ -8,7 +8,10 @@
 
 #include "cli.h"
 
-/* Puts all filters but ids into an initialised message; arena.refused if that failed. */
+/* The names of the kinds of rows; [0] is NULL. */
+extern const char *const cli_row_kinds[CLI_ROW_KINDS];
+
+/* Puts all filters except ids into an initialised message. Sets arena.refused if memory was refused. */
 void cli_stack_filter(struct cli *cli, Hearth__V1__StackFilter *ret);
 /* Whether a name is "/RE/", a regular expression. */
 bool cli_is_expression(const char *value);
@@ -21,11 +24,11 @@ enum hearth_status cli_read_go_stacks(struct cli *cli, Hearth__V1__GoStacks *ret
 /* Prints on standard error how a gauge was aggregated, unless --aggregation was given. */
 void cli_say_aggregation(const Hearth__V1__Selection *selection,
                          Hearth__V1__Aggregation aggregation);
-/* The figure of a line of n points: their sum, or, of means, their mean. */
+/* Returns the figure of a line of n points: the sum, or the mean if the points are means. */
 double cli_line_figure(double sum, size_t n_points, Hearth__V1__Aggregation aggregation);
-/* The values as the repeated field of a request. */
+/* Copies the values for a repeated field of a request. */
 char **cli_repeated(struct cli *cli, const struct cli_texts *texts);
-/* --by as the repeated field of a request, cli->n_by texts. */
+/* Copies the names of --by, cli->n_by texts, for a repeated field of a request. */
 char **cli_by_names(struct cli *cli);
 
 #endif

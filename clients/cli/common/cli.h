@@ -1,8 +1,8 @@
 /*
  * cli.h -- what a command of `hearth` knows: its options and arguments, the connection, the output.
  *
- * hearth.c runs the commands of table.h. Rooms, each above those that it uses (server/LAYERS has the exact list): common,
- * output, ask, then the commands.
+ * hearth.c runs the commands of table.h. server/LAYERS lists the folders: common is below output and
+ * ask, which are below the commands.
  */
 #ifndef HEARTH_CLIENTS_CLI_H
 #define HEARTH_CLIENTS_CLI_H
@@ -52,7 +52,6 @@ struct cli_texts {
 
 /* Kinds of rows of `top`, numbered as in hearth.v1.TopKind; each is also a filter: --class. */
 #define CLI_ROW_KINDS 10
-extern const char *const cli_row_kinds[CLI_ROW_KINDS]; /* [0] is NULL */
 
 /* The options --KIND and --not-KIND. */
 struct cli_rows {

@@ -60,7 +60,7 @@ static enum hearth_status inflate_file(struct cli *cli, struct hearth_str bytes,
                : HEARTH_OK;
 }
 
-/* What is not in the profiles, although the file has it. */
+/* Prints what the file has and its profiles lack. */
 static void print_notes(const char *path, const struct hearth_file_profiles *file)
 {
     const struct {

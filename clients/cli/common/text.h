@@ -23,7 +23,7 @@ static inline void cli_fit(struct hearth_str text, int width, bool pad, struct h
 }
 /* 2026-11-20T11:36:00.000+01:00 in the zone of the client, ...Z in UTC; as --from accepts it. */
 void cli_zoned(int64_t ns, char out[32]);
-/* The same without parts of a second. */
+/* As cli_zoned, without parts of a second. */
 void cli_zoned_seconds(int64_t ms, char out[48]);
 /* Names the zone of cli_time and cli_local_date on standard error, unless it is UTC. */
 void cli_say_zone(void);
@@ -61,7 +61,7 @@ void cli_percent(double part, double whole, bool sign, char out[32]);
 void cli_set_screen(bool is_ascii, int page_lines);
 /* Writes and flushes a text for people; CLI_FAILED if standard output is closed. Releases out. */
 enum cli_exit cli_print(struct hearth_buf *out);
-/* The same for programs: not a byte is changed. */
+/* As cli_print, for programs: no byte is changed. */
 enum cli_exit cli_print_exact(struct hearth_buf *out);
 /*
  * Writes bytes into a file and says so on standard error, with `what` before the number of bytes; NULL or "-":

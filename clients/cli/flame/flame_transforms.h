@@ -8,7 +8,7 @@
 
 #include "cli.h"
 
-/* Takes an option; false: it is wrong, or one too many. */
+/* Adds a transform of an option. Returns false if its value is empty, or if there are too many. */
 bool cli_add_transform(struct cli *cli, const char *flag, const char *name);
 /*
  * Replaces a sealed tree by the one that the options make of it; says which of them no frame

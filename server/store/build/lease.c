@@ -5,8 +5,8 @@
  * The lease is a row. Its holder renews it between transactions; the other servers try each second
  * whether it has expired. To take it over raises the token, and every transaction of the builder
  * begins by share-locking the row and comparing the token: so the old holder cannot write any more,
- * and nobody can take the lease over in the middle of a transaction. Expiry is by the database's
- * clock alone.
+ * and no other server can take the lease over in the middle of a transaction. Only the clock of the
+ * database decides when it expires.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
