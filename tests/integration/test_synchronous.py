@@ -186,7 +186,9 @@ class Synchronous(unittest.TestCase):
         traced.report()
         task, trace = tasks.create(self.server), tasks.create(self.server, "TRACE", endpoint="/slow")
         traced.query_tasks(Instance.TRACE)
-        part = {"uploadId": connect("hearth.v1.UploadService/CreateUpload", upload)["uploadId"], "data": "eA=="}
+        part, whole = ({"uploadId": connect("hearth.v1.UploadService/CreateUpload", upload)["uploadId"], "data": "eA=="}
+                       for _ in range(2))
+        connect("hearth.v1.UploadService/PutPart", whole)
         connect("settings.v1.SettingsService/Set", {"setting": setting})
         connect("hearth.v1.AdminService/SetLimits", limit("7"))
         send_span = lambda: self.server.grpc_bytes(otlp.EXPORT, export, timeout=120)
@@ -205,6 +207,7 @@ class Synchronous(unittest.TestCase):
             "a setting that is removed": lambda: connect("settings.v1.SettingsService/Delete", {"name": setting["name"]}),
             "a recording rule": lambda: connect("settings.v1.RecordingRulesService/UpsertRecordingRule", rule),
             "a part of an upload": lambda: connect("hearth.v1.UploadService/PutPart", part),
+            "an upload that is finished": lambda: connect("hearth.v1.UploadService/FinishUpload", {"uploadId": whole["uploadId"]}),
             "a process of an agent": lambda: Rover(self.server).report(Process("new", "pod", "main")),
             "an instance": lambda: Instance(self.server, "newer", "pod").report(),
             "a span, repeated": send_span,
@@ -216,7 +219,7 @@ class Synchronous(unittest.TestCase):
                 self.assertEqual(self.end_without_standby(change), "unavailable")
 
         # These are made on the primary, and change nothing when they are repeated.
-        for name in ("a limit that is removed", "a setting that is removed"):
+        for name in ("a limit that is removed", "a setting that is removed", "an upload that is finished"):
             with self.subTest(name + ", repeated"):
                 self.assertEqual(self.end_without_standby(changes[name]), "unavailable")
         self.standby.start()

@@ -56,6 +56,14 @@ enum hearth_status hearth_store_upload_queue(const struct hearth_scope *scope,
                                              struct hearth_str upload_id, struct hearth_str sha256,
                                              struct hearth_err *err);
 
+/*
+ * Wait until the synchronous standbys, if there are any, have the state that an earlier call gave
+ * to an upload: the wait of that call may have been cancelled.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_upload_settle(const struct hearth_scope *scope,
+                                              struct hearth_err *err);
+
 /* Delete an upload with its parts and results; stored profiles stay. NOT_FOUND. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_upload_delete(const struct hearth_scope *scope,

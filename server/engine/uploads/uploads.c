@@ -308,7 +308,7 @@ enum hearth_status hearth_upload_finish(const struct hearth_call *call, struct h
     HEARTH_TRY(check_sha256(sha256, err));
     HEARTH_TRY(hearth_upload_find(call, upload_id, ret, err));
     if (ret->state != HEARTH_PROFILE_UPLOAD_RECEIVING) {
-        return HEARTH_OK;
+        return hearth_store_upload_settle(HEARTH_CALL_SCOPE(call), err);
     }
     HEARTH_TRY(check_complete(call, ret, err));
 

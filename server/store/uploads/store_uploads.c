@@ -7,6 +7,7 @@
 #include "hearth/base/clock.h"
 
 #include "session/disk.h"
+#include "session/session.h"
 #include "uploads/upload_rows.h"
 
 #include <assert.h>
@@ -215,6 +216,12 @@ enum hearth_status hearth_store_upload_queue(const struct hearth_scope *scope,
         "UPDATE hearth_data.profile_upload SET state = 1, sha256 = $3, queued_at = $4,"
         " due_at = now() WHERE tenant = $1 AND upload_id = $2 AND state = 0",
         &params, NULL, err);
+}
+
+enum hearth_status hearth_store_upload_settle(const struct hearth_scope *scope,
+                                              struct hearth_err *err)
+{
+    return hearth_store_run(scope, HEARTH_SQL_SETTLE, NULL, NULL, err);
 }
 
 /* ---- deleting ---- */
