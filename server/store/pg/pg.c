@@ -1,10 +1,6 @@
 /*
- * pg.c -- statements and scripts on one PostgreSQL connection, and the meaning of errors.
- *
- * The socket is non-blocking. Statements wait in await_socket() below, which checks cancellation
- * and deadline at least every 50 ms. A statement that is given up is cancelled in PostgreSQL, and
- * its connection is closed: a cancel request that arrives late would otherwise hit the next
- * statement.
+ * pg.c -- statements on one PostgreSQL connection: sending them, with or without preparing, and
+ * what a transaction begins with (contract: pg.h).
  */
 #include "pg/pg.h"
 
@@ -12,12 +8,10 @@
 #include "hearth/base/metrics.h"
 #include "hearth/base/work_steps.h"
 
-#include "pg/pg_cancel.h"
+#include "pg/pg_result.h"
 #include "pg/pg_wait.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 
 /* Enters tenants: $1 names, $2 services, $3 role (sql/0021_row_level_security.sql). */
@@ -34,317 +28,6 @@ static const char *find_first_sql(const struct hearth_pg *pg)
     }
 
     return pg->read_only == NULL ? ENTER_SQL : ENTER_SQL ", " READ_ONLY;
-}
-
-/* ---- errors ---- */
-
-/* Prefixes of SQLSTATEs; the first match counts. */
-static const struct {
-    const char *prefix;
-    enum hearth_pg_fault fault;
-} FAULTS[] = {
-    {"08", HEARTH_PG_FAULT_CONNECTION},       {"57P", HEARTH_PG_FAULT_CONNECTION},
-    {"25006", HEARTH_PG_FAULT_CONNECTION}, /* read-only: the server is no longer the primary */
-    {"25P03", HEARTH_PG_FAULT_CONNECTION},    {"40", HEARTH_PG_FAULT_RETRY},
-    {"53100", HEARTH_PG_FAULT_DISK_FULL},     {"53", HEARTH_PG_FAULT_RETRY},
-    {"55P03", HEARTH_PG_FAULT_RETRY},         {"55006", HEARTH_PG_FAULT_RETRY},
-    {"23505", HEARTH_PG_FAULT_UNIQUE},        {"57014", HEARTH_PG_FAULT_CANCELLED},
-    {"42P01", HEARTH_PG_FAULT_MISSING_TABLE}, {"23514", HEARTH_PG_FAULT_MISSING_TABLE},
-};
-
-enum hearth_pg_fault hearth_pg_classify(const char *sqlstate)
-{
-    assert(sqlstate != NULL);
-
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(FAULTS); i++) {
-        if (strncmp(sqlstate, FAULTS[i].prefix, strlen(FAULTS[i].prefix)) == 0) {
-            return FAULTS[i].fault;
-        }
-    }
-
-    return HEARTH_PG_FAULT_OTHER;
-}
-
-static void set_fault(enum hearth_pg_fault *ret_fault, enum hearth_pg_fault fault)
-{
-    if (ret_fault != NULL) {
-        *ret_fault = fault;
-    }
-}
-
-enum hearth_status hearth_pg_fail_lost(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                                       struct hearth_err *err)
-{
-    char text[320];
-
-    hearth_pg_flatten(PQerrorMessage(pg->conn), text);
-    hearth_metric_add_label(HEARTH_M_PG_ERRORS, HEARTH_STR("connection"), 1);
-    hearth_pg_close(pg);
-    set_fault(ret_fault, HEARTH_PG_FAULT_CONNECTION);
-
-    return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "lost the connection to the database: %s",
-                       text[0] == '\0' ? "no reason given" : text);
-}
-
-/* ---- waiting ---- */
-
-/* The limits of one statement. */
-struct patience {
-    struct hearth_cancel *cancel;
-    int64_t deadline_ns; /* by pg->timeout_ms, if the request has no deadline; INT64_MAX: none */
-};
-
-static struct patience choose_patience(const struct hearth_pg *pg, struct hearth_cancel *cancel)
-{
-    struct patience patience = {cancel != NULL ? cancel : pg->cancel, INT64_MAX};
-    bool own = patience.cancel != NULL && patience.cancel->deadline_mono_ns != INT64_MAX;
-    if (!own && pg->timeout_ms > 0) {
-        int64_t began_ns = pg->ahead != NULL ? pg->ahead_mono_ns : hearth_clock_mono_ns();
-        patience.deadline_ns = began_ns + pg->timeout_ms * HEARTH_NS_PER_MS;
-    }
-
-    return patience;
-}
-
-/* Cancel the running statement in PostgreSQL and close the connection. */
-static void give_up_statement(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault)
-{
-    if (pg->conn != NULL) {
-        hearth_pg_cancel_statements(&pg->conn, 1);
-    }
-
-    hearth_pg_close(pg);
-    set_fault(ret_fault, HEARTH_PG_FAULT_CANCELLED);
-}
-
-/* A server that is silent itself cannot be asked to cancel, either: that would wait for it. */
-static enum hearth_status give_up_pointless(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                                            struct hearth_err *err)
-{
-    if (pg->address != NULL) {
-        hearth_pg_close(pg);
-        set_fault(ret_fault, HEARTH_PG_FAULT_CANCELLED);
-    } else {
-        give_up_statement(pg, ret_fault);
-    }
-
-    return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "a node fell silent during a statement");
-}
-
-/*
- * Wait until the socket has input or, `for_output`, until all output is sent. Unsent output is sent
- * in both cases.
- */
-static enum hearth_status await_socket(struct hearth_pg *pg, const struct patience *patience,
-                                       bool for_output, enum hearth_pg_fault *ret_fault,
-                                       struct hearth_err *err)
-{
-    assert(pg->conn != NULL);
-
-    for (;;) {
-        int unsent = PQflush(pg->conn);
-        if (unsent < 0 || PQsocket(pg->conn) < 0) {
-            return hearth_pg_fail_lost(pg, ret_fault, err);
-        }
-
-        if (for_output && unsent == 0) {
-            return HEARTH_OK;
-        }
-
-        enum hearth_status status = hearth_cancel_check(patience->cancel, err);
-        int64_t now_ns = hearth_clock_mono_ns();
-        if (status == HEARTH_OK && now_ns >= patience->deadline_ns) {
-            status = HEARTH_FAIL(err, HEARTH_DEADLINE_EXCEEDED,
-                                 "the database did not answer within %lld ms",
-                                 (long long)pg->timeout_ms);
-        }
-
-        if (status != HEARTH_OK) {
-            give_up_statement(pg, ret_fault);
-            return status;
-        }
-
-        /* Wait one step, or until the earlier of the two deadlines. */
-        short events = (short)(POLLIN | (unsent != 0 ? POLLOUT : 0));
-        int64_t until_ns = patience->deadline_ns;
-        if (patience->cancel != NULL && patience->cancel->deadline_mono_ns < until_ns) {
-            until_ns = patience->cancel->deadline_mono_ns;
-        }
-
-        struct pollfd p = {.fd = PQsocket(pg->conn), .events = events};
-        int n = poll(&p, 1, hearth_pg_limit_poll(until_ns, now_ns));
-        if (n < 0 && errno != EINTR) {
-            return hearth_pg_fail_lost(pg, ret_fault, err);
-        }
-
-        if (n == 0 && pg->doubt != NULL && pg->doubt->is_pointless(pg->doubt->context)) {
-            return give_up_pointless(pg, ret_fault, err);
-        }
-
-        if (n > 0 && (p.revents & ~POLLOUT) != 0) {
-            if (PQconsumeInput(pg->conn) == 0) {
-                return hearth_pg_fail_lost(pg, ret_fault, err);
-            }
-
-            if (!for_output) {
-                return HEARTH_OK;
-            }
-        }
-    }
-}
-
-enum hearth_status hearth_pg_await_output(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                                          struct hearth_err *err)
-{
-    struct patience patience = choose_patience(pg, NULL);
-
-    return await_socket(pg, &patience, true, ret_fault, err);
-}
-
-/* Return the next result; *ret_result is NULL after the last result of the message. */
-static enum hearth_status next_result(struct hearth_pg *pg, const struct patience *patience,
-                                      PGresult **ret_result, enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
-{
-    while (PQisBusy(pg->conn)) {
-        HEARTH_TRY(await_socket(pg, patience, false, ret_fault, err));
-    }
-
-    *ret_result = PQgetResult(pg->conn);
-
-    return HEARTH_OK;
-}
-
-enum hearth_status hearth_pg_check_open(const struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
-{
-    set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
-    if (pg->conn == NULL) {
-        set_fault(ret_fault, HEARTH_PG_FAULT_CONNECTION);
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "not connected to the database");
-    }
-
-    return HEARTH_OK;
-}
-
-/* Fetch and discard the remaining results of a pipeline, and leave the pipeline mode. */
-static void drain_pipeline(struct hearth_pg *pg, const struct patience *patience)
-{
-    int n_ends = 0; /* of statements without a result in between: there are at most three */
-
-    while (pg->conn != NULL) {
-        PGresult *result = NULL;
-        if (next_result(pg, patience, &result, NULL, NULL) != HEARTH_OK) {
-            return;
-        }
-
-        ExecStatusType state = PQresultStatus(result);
-        n_ends = result == NULL ? n_ends + 1 : 0;
-        PQclear(result);
-        if (state == PGRES_PIPELINE_SYNC || n_ends > 3) {
-            break;
-        }
-    }
-
-    if (pg->conn != NULL && PQexitPipelineMode(pg->conn) != 1) {
-        hearth_pg_close(pg); /* results are left, or the socket died */
-    }
-}
-
-/* Fetch and discard the remaining results of the message. */
-static void drain_results(struct hearth_pg *pg, const struct patience *patience)
-{
-    if (pg->conn != NULL && PQpipelineStatus(pg->conn) != PQ_PIPELINE_OFF) {
-        drain_pipeline(pg, patience);
-        return;
-    }
-
-    PGresult *result = NULL;
-    while (pg->conn != NULL && next_result(pg, patience, &result, NULL, NULL) == HEARTH_OK &&
-           result != NULL) {
-        ExecStatusType state = PQresultStatus(result);
-        PQclear(result);
-        if (state == PGRES_COPY_IN || state == PGRES_COPY_OUT || state == PGRES_COPY_BOTH) {
-            hearth_pg_close(pg); /* this function cannot supply the rows of a COPY */
-        }
-    }
-}
-
-/*
- * Citus has lost a node in the midst of a command, and says so with codes of other errors. The
- * transaction is aborted, and may be repeated. Its texts are not translated.
- */
-static bool is_lost_node(const PGresult *result, const char *code)
-{
-    const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    const char *context = PQresultErrorField(result, PG_DIAG_CONTEXT);
-
-    return (strcmp(code, "58030") == 0 && message != NULL &&
-            strncmp(message, "failed to COPY to shard ", 24) == 0) ||
-           (strcmp(code, "XX000") == 0 && context != NULL &&
-            strstr(context, "while executing command on ") != NULL);
-}
-
-/* Make an error of a failed result and clear it; discard the remaining results of the message. */
-static enum hearth_status fail_result(struct hearth_pg *pg, const struct patience *patience,
-                                      PGresult *result, enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
-{
-    char text[320], code[6];
-    const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    if (sqlstate == NULL) { /* made by libpq: the socket died */
-        PQclear(result);
-        return hearth_pg_fail_lost(pg, ret_fault, err);
-    }
-
-    (void)snprintf(code, sizeof code, "%s", sqlstate);
-    hearth_pg_flatten(PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY), text);
-    bool is_passing = is_lost_node(result, code);
-    PQclear(result);
-    hearth_metric_add_label(HEARTH_M_PG_ERRORS, hearth_str_n(code, strnlen(code, 2)), 1);
-
-    if (pg->read_only != NULL && strcmp(code, "25006") == 0) {
-        drain_results(pg, patience);
-        set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s", pg->read_only);
-    }
-
-    /* Classify the error; a FATAL error has closed the connection. */
-    enum hearth_pg_fault fault = is_passing ? HEARTH_PG_FAULT_RETRY : hearth_pg_classify(code);
-    drain_results(pg, patience);
-    bool is_open = pg->conn != NULL && PQstatus(pg->conn) == CONNECTION_OK;
-    fault = is_open ? fault : HEARTH_PG_FAULT_CONNECTION;
-
-    set_fault(ret_fault, fault);
-    switch (fault) {
-    case HEARTH_PG_FAULT_CONNECTION:
-        pg->is_node_lost = is_open;
-        hearth_pg_close(pg);
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the database closed the connection: %s (%s)",
-                           text, code);
-    case HEARTH_PG_FAULT_RETRY:
-    case HEARTH_PG_FAULT_CANCELLED:
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the database gave up a statement: %s (%s)",
-                           text, code);
-    case HEARTH_PG_FAULT_DISK_FULL:
-        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED, "the database's disk is full: %s (%s)",
-                           text, code);
-    case HEARTH_PG_FAULT_NONE:
-    case HEARTH_PG_FAULT_UNIQUE:
-    case HEARTH_PG_FAULT_MISSING_TABLE:
-    case HEARTH_PG_FAULT_OTHER:
-        break;
-    }
-
-    return HEARTH_FAIL(err, HEARTH_INTERNAL, "the database refused a statement: %s (%s)", text,
-                       code);
-}
-
-static bool is_failure(const PGresult *result)
-{
-    ExecStatusType state = PQresultStatus(result);
-    return state == PGRES_FATAL_ERROR || state == PGRES_BAD_RESPONSE ||
-           state == PGRES_NONFATAL_ERROR || state == PGRES_PIPELINE_ABORTED;
 }
 
 /* ---- statements that are run again ---- */
@@ -550,22 +233,23 @@ static bool send_statement(struct hearth_pg *pg, const char *sql,
 }
 
 /* Skip the result of a statement of a pipeline, which must not fail. */
-static enum hearth_status skip_result(struct hearth_pg *pg, const struct patience *patience,
+static enum hearth_status skip_result(struct hearth_pg *pg,
+                                      const struct hearth_pg_patience *patience,
                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     PGresult *result = NULL;
 
-    HEARTH_TRY(next_result(pg, patience, &result, ret_fault, err));
+    HEARTH_TRY(hearth_pg_next_result(pg, patience, &result, ret_fault, err));
     if (result == NULL) {
         return hearth_pg_fail_lost(pg, ret_fault, err);
     }
 
-    if (is_failure(result)) {
-        return fail_result(pg, patience, result, ret_fault, err);
+    if (hearth_pg_is_failure(result)) {
+        return hearth_pg_fail_result(pg, patience, result, ret_fault, err);
     }
 
     PQclear(result);
-    HEARTH_TRY(next_result(pg, patience, &result, ret_fault, err));
+    HEARTH_TRY(hearth_pg_next_result(pg, patience, &result, ret_fault, err));
     if (result == NULL) { /* the end of the statement */
         return HEARTH_OK;
     }
@@ -587,7 +271,7 @@ static bool send_pipeline(struct hearth_pg *pg, const char *first,
 /* Send the statement, unless it is on its way; outside a transaction, after what it begins with. */
 static enum hearth_status send_params(struct hearth_pg *pg, const char *sql,
                                       const struct hearth_pg_params *params,
-                                      const struct patience *patience,
+                                      const struct hearth_pg_patience *patience,
                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
@@ -603,7 +287,7 @@ static enum hearth_status send_params(struct hearth_pg *pg, const char *sql,
         params != NULL && params->failed ? params
                                          : (pg->wall != NULL && pg->wall->failed ? pg->wall : NULL);
     if (failed != NULL) {
-        set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
+        hearth_pg_set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
         return HEARTH_FAIL_ARENA(err, failed->arena);
     }
 
@@ -624,25 +308,26 @@ static enum hearth_status send_params(struct hearth_pg *pg, const char *sql,
  * Discard what follows the result of the statement. After a pipeline, its end is awaited: it is the
  * commit, which may still fail.
  */
-static enum hearth_status end_statement(struct hearth_pg *pg, const struct patience *patience,
+static enum hearth_status end_statement(struct hearth_pg *pg,
+                                        const struct hearth_pg_patience *patience,
                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     if (pg->conn == NULL || PQpipelineStatus(pg->conn) == PQ_PIPELINE_OFF) {
-        drain_results(pg, patience);
+        hearth_pg_drain_results(pg, patience);
         return hearth_pg_check_standby(pg, ret_fault, err);
     }
 
     /* The end of the statement, then that of the pipeline or the failure of the commit. */
     PGresult *result = NULL;
     for (int i = 0; i < 3; i++) {
-        HEARTH_TRY(next_result(pg, patience, &result, ret_fault, err));
+        HEARTH_TRY(hearth_pg_next_result(pg, patience, &result, ret_fault, err));
         if (result != NULL) {
             break;
         }
     }
 
-    if (result != NULL && is_failure(result)) {
-        return fail_result(pg, patience, result, ret_fault, err);
+    if (result != NULL && hearth_pg_is_failure(result)) {
+        return hearth_pg_fail_result(pg, patience, result, ret_fault, err);
     }
 
     bool at_end = PQresultStatus(result) == PGRES_PIPELINE_SYNC;
@@ -661,17 +346,17 @@ static enum hearth_status exec_statement(struct hearth_pg *pg, const char *sql,
 {
     assert(params == NULL || params->one_plan_if == NULL);
 
-    set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
-    struct patience patience = choose_patience(pg, cancel);
+    hearth_pg_set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
+    struct hearth_pg_patience patience = hearth_pg_choose_patience(pg, cancel);
     HEARTH_TRY(send_params(pg, sql, params, &patience, ret_fault, err));
     PGresult *result = NULL;
-    HEARTH_TRY(next_result(pg, &patience, &result, ret_fault, err));
+    HEARTH_TRY(hearth_pg_next_result(pg, &patience, &result, ret_fault, err));
     if (result == NULL) {
         return hearth_pg_fail_lost(pg, ret_fault, err);
     }
 
-    if (is_failure(result)) {
-        return fail_result(pg, &patience, result, ret_fault, err);
+    if (hearth_pg_is_failure(result)) {
+        return hearth_pg_fail_result(pg, &patience, result, ret_fault, err);
     }
 
     enum hearth_status status = end_statement(pg, &patience, ret_fault, err);
@@ -698,8 +383,8 @@ static enum hearth_status stream_statement(struct hearth_pg *pg, const char *sql
     assert(visit != NULL);
 
     /* Send the statement. */
-    set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
-    struct patience patience = choose_patience(pg, cancel);
+    hearth_pg_set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
+    struct hearth_pg_patience patience = hearth_pg_choose_patience(pg, cancel);
     bool was_sent = pg->ahead != NULL;
     HEARTH_TRY(send_params(pg, sql, params, &patience, ret_fault, err));
     if (pg->is_one_plan) {
@@ -713,7 +398,7 @@ static enum hearth_status stream_statement(struct hearth_pg *pg, const char *sql
     pg->n_visited = 0;
     for (;;) {
         PGresult *result = NULL;
-        HEARTH_TRY(next_result(pg, &patience, &result, ret_fault, err));
+        HEARTH_TRY(hearth_pg_next_result(pg, &patience, &result, ret_fault, err));
         if (result == NULL) {
             if (pg->is_one_plan) {
                 HEARTH_TRY(skip_result(pg, &patience, ret_fault, err));
@@ -721,8 +406,8 @@ static enum hearth_status stream_statement(struct hearth_pg *pg, const char *sql
             return end_statement(pg, &patience, ret_fault, err);
         }
 
-        if (is_failure(result)) {
-            return fail_result(pg, &patience, result, ret_fault, err);
+        if (hearth_pg_is_failure(result)) {
+            return hearth_pg_fail_result(pg, &patience, result, ret_fault, err);
         }
 
         enum hearth_status status = HEARTH_OK;
@@ -737,7 +422,7 @@ static enum hearth_status stream_statement(struct hearth_pg *pg, const char *sql
             }
 
             if (status != HEARTH_OK) {
-                give_up_statement(pg, ret_fault);
+                hearth_pg_give_up_statement(pg, ret_fault);
             }
         }
 
@@ -800,7 +485,7 @@ enum hearth_status hearth_pg_send_ahead(struct hearth_pg *pg, const char *sql,
         return HEARTH_OK;
     }
 
-    struct patience none = {NULL, INT64_MAX};
+    struct hearth_pg_patience none = {NULL, INT64_MAX};
     HEARTH_TRY(send_params(pg, sql, params, &none, NULL, err));
     if (is_streamed && !pg->is_one_plan && PQsetSingleRowMode(pg->conn) != 1) {
         return hearth_pg_fail_lost(pg, NULL, err);
@@ -812,143 +497,7 @@ enum hearth_status hearth_pg_send_ahead(struct hearth_pg *pg, const char *sql,
     return HEARTH_OK;
 }
 
-/* ---- scripts: several statements in one message ---- */
-
-enum hearth_status hearth_pg_script_send(struct hearth_pg *pg, const char *sql,
-                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    assert(sql != NULL);
-
-    set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
-    HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
-    bool is_idle = PQtransactionStatus(pg->conn) == PQTRANS_IDLE;
-    if (pg->read_only != NULL && is_idle) {
-        set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s", pg->read_only);
-    }
-    if (pg->wall != NULL && is_idle) {
-        set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
-        return HEARTH_FAIL(err, HEARTH_INTERNAL,
-                           "a script outside a transaction would run without its tenants");
-    }
-
-    return PQsendQuery(pg->conn, sql) == 1 ? HEARTH_OK : hearth_pg_fail_lost(pg, ret_fault, err);
-}
-
-enum hearth_status hearth_pg_script_next(struct hearth_pg *pg, PGresult **ret_result,
-                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
-    HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
-    struct patience patience = choose_patience(pg, NULL);
-    PGresult *result = NULL;
-    HEARTH_TRY(next_result(pg, &patience, &result, ret_fault, err));
-    if (result != NULL && is_failure(result)) {
-        return fail_result(pg, &patience, result, ret_fault, err);
-    }
-
-    *ret_result = result;
-
-    return result != NULL ? HEARTH_OK : hearth_pg_check_standby(pg, ret_fault, err);
-}
-
-enum hearth_status hearth_pg_script(struct hearth_pg *pg, const char *sql,
-                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    HEARTH_TRY(hearth_pg_script_send(pg, sql, ret_fault, err));
-
-    for (;;) {
-        PGresult *result = NULL;
-        HEARTH_TRY(hearth_pg_script_next(pg, &result, ret_fault, err));
-        if (result == NULL) {
-            return HEARTH_OK;
-        }
-
-        PQclear(result);
-    }
-}
-
-/* ---- pipelines of prepared statements ---- */
-
-enum hearth_status hearth_pg_pipeline_begin(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                                            struct hearth_err *err)
-{
-    HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
-    assert(pg->is_direct && pg->wall == NULL && PQtransactionStatus(pg->conn) == PQTRANS_IDLE);
-
-    if (pg->read_only != NULL) {
-        set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s", pg->read_only);
-    }
-
-    return PQenterPipelineMode(pg->conn) == 1 ? HEARTH_OK : hearth_pg_fail_lost(pg, ret_fault, err);
-}
-
-enum hearth_status hearth_pg_pipeline_prepare(struct hearth_pg *pg, const char *name,
-                                              const char *sql, enum hearth_pg_fault *ret_fault,
-                                              struct hearth_err *err)
-{
-    HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
-
-    return PQsendPrepare(pg->conn, name, sql, 0, NULL) == 1
-               ? HEARTH_OK
-               : hearth_pg_fail_lost(pg, ret_fault, err);
-}
-
-enum hearth_status hearth_pg_pipeline_run(struct hearth_pg *pg, const char *name, int n,
-                                          const char *const *values, const int *lengths,
-                                          enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    int formats[HEARTH_PG_MAX_FIELDS];
-    assert(n <= HEARTH_PG_MAX_FIELDS);
-
-    HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
-    for (int i = 0; i < n; i++) {
-        formats[i] = 1;
-    }
-
-    return PQsendQueryPrepared(pg->conn, name, n, values, lengths, formats, 1) == 1
-               ? HEARTH_OK
-               : hearth_pg_fail_lost(pg, ret_fault, err);
-}
-
-enum hearth_status hearth_pg_pipeline_end(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                                          struct hearth_err *err)
-{
-    HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
-
-    return PQpipelineSync(pg->conn) == 1 ? HEARTH_OK : hearth_pg_fail_lost(pg, ret_fault, err);
-}
-
-enum hearth_status hearth_pg_pipeline_next(struct hearth_pg *pg, PGresult **ret_result,
-                                           enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    struct patience patience = choose_patience(pg, NULL);
-    PGresult *result = NULL;
-    HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
-
-    /* A statement has one result, and an end. */
-    for (int i = 0; i < 2 && result == NULL; i++) {
-        HEARTH_TRY(next_result(pg, &patience, &result, ret_fault, err));
-    }
-
-    *ret_result = result;
-    if (result == NULL) {
-        return hearth_pg_fail_lost(pg, ret_fault, err);
-    }
-    if (is_failure(result)) {
-        return fail_result(pg, &patience, result, ret_fault, err);
-    }
-    if (PQresultStatus(result) != PGRES_PIPELINE_SYNC) {
-        return HEARTH_OK;
-    }
-
-    PQclear(result);
-    *ret_result = NULL;
-
-    return PQexitPipelineMode(pg->conn) == 1 ? hearth_pg_check_standby(pg, ret_fault, err)
-                                             : hearth_pg_fail_lost(pg, ret_fault, err);
-}
+/* ---- transactions ---- */
 
 const struct hearth_pg_params *hearth_pg_leave_wall(struct hearth_pg *pg)
 {
@@ -968,11 +517,11 @@ enum hearth_status hearth_pg_begin(struct hearth_pg *pg, const char *begin,
         return hearth_pg_script(pg, begin, ret_fault, err);
     }
 
-    set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
-    struct patience patience = choose_patience(pg, NULL);
+    hearth_pg_set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
+    struct hearth_pg_patience patience = hearth_pg_choose_patience(pg, NULL);
     HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
     if (pg->wall != NULL && pg->wall->failed) {
-        set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
+        hearth_pg_set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
         return HEARTH_FAIL_ARENA(err, pg->wall->arena);
     }
 
@@ -985,12 +534,4 @@ enum hearth_status hearth_pg_begin(struct hearth_pg *pg, const char *begin,
     HEARTH_TRY(skip_result(pg, &patience, ret_fault, err));
 
     return end_statement(pg, &patience, ret_fault, err);
-}
-
-void hearth_pg_rollback(struct hearth_pg *pg)
-{
-    if (pg->conn != NULL && PQtransactionStatus(pg->conn) != PQTRANS_IDLE &&
-        hearth_pg_script(pg, "ROLLBACK", NULL, NULL) != HEARTH_OK) {
-        hearth_pg_close(pg);
-    }
 }

@@ -4,7 +4,7 @@
  * The time limit of a statement holds for each wait for the socket.
  */
 #include "pg/pg.h"
-#include "pg/pg_wait.h"
+#include "pg/pg_result.h"
 
 #include <assert.h>
 

@@ -20,13 +20,6 @@ void hearth_pg_flatten(const char *text, char out[320]);
  */
 int hearth_pg_limit_poll(int64_t until_mono_ns, int64_t now_ns);
 
-/* UNAVAILABLE if the connection is closed. Otherwise *ret_fault is NONE. ret_fault: may be NULL. */
-HEARTH_MUST_CHECK enum hearth_status hearth_pg_check_open(const struct hearth_pg *pg,
-                                                          enum hearth_pg_fault *ret_fault,
-                                                          struct hearth_err *err);
-/* Close a connection that is lost. Returns UNAVAILABLE, with libpq's reason. */
-enum hearth_status hearth_pg_fail_lost(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                                       struct hearth_err *err);
 /*
  * Called at the end of each message. If PostgreSQL answered a commit that its synchronous standby
  * may lack, close the connection: UNAVAILABLE, with *ret_fault CONNECTION. ret_fault: may be NULL.
@@ -34,9 +27,5 @@ enum hearth_status hearth_pg_fail_lost(struct hearth_pg *pg, enum hearth_pg_faul
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_check_standby(struct hearth_pg *pg,
                                                              enum hearth_pg_fault *ret_fault,
                                                              struct hearth_err *err);
-/* Wait until all output is sent, with the connection's cancellation and time limit. */
-HEARTH_MUST_CHECK enum hearth_status hearth_pg_await_output(struct hearth_pg *pg,
-                                                            enum hearth_pg_fault *ret_fault,
-                                                            struct hearth_err *err);
 
 #endif
