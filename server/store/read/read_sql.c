@@ -43,18 +43,13 @@
  * distributed. Rows have as few fields as possible: for each field of each row, libpq allocates
  * memory and copies the name.
  */
-#include "catalog/catalog.h"
 #include "pg/pg.h"
-#include "read/read_internal.h"
-#include "read/stored_rows.h"
+#include "read/read_make.h"
 
 #include <assert.h>
 
-#define MAX_COLUMNS     HEARTH_SERIES_MAX_TYPES
 #define MAX_BRANCHES    1024
 #define SQL_LIMIT_BYTES (1024 * 1024)
-/* With more series, segments are sent without a test of their series, which would cost more. */
-#define OVERLAP_SERIES 500
 /*
  * A statement is prepared if it has at most these branches and bytes, and seems to read at most
  * these rows, if a profile comes each PROFILE_EACH_NS: to plan it is a part of its cost then.
@@ -66,52 +61,10 @@
 /* A plan for all times has all leaves, and locks them each time: with more, it costs more. */
 #define MAX_REPEATED_LEAVES "64"
 
-/* Slices of the shared arrays, counted from 1 as in SQL; counts may be 0. */
-struct slice {
-    size_t first_run, n_runs, first_series, n_series;
-};
-
-/* A list of hits and its slices; legs of one group share a list. */
-struct selection {
-    const struct hearth_series_hit *hits;
-    size_t n_hits;
-    bool in_pieces;                       /* a leg with these hits may be read in pieces */
-    struct slice columns[MAX_COLUMNS];    /* hits of one column */
-    struct read_runs pieces[MAX_COLUMNS]; /* the runs of `columns`, if in_pieces */
-    struct slice all;                     /* hits of all columns */
-};
-
-struct maker {
-    struct read_statement *out;
-    const struct hearth_read_plan *plan;
-    struct hearth_arena *arena;
-    bool is_distributed;
-    const struct hearth_node_part *part; /* NULL: data tables are named */
-    const struct read_leaves *leaves;    /* NULL: every branch lists its series */
-    bool lists_series;                   /* a branch uses $4 */
-    struct selection *selections;
-    size_t n_selections;
-    size_t *selection_of; /* [plan->n_legs] */
-
-    /* Parameters $1 to $4: */
-    int32_t *run_service, *run_first, *run_last, *series;
-    size_t n_runs, n_series;
-    size_t cap_runs; /* of each of the four arrays */
-
-    /* Parameters $6 to $8: */
-    int32_t *instant_service, *instant_series;
-    int64_t *instants;
-    size_t n_instants;
-
-    /* The last parameter; NULL: times are literals. */
-    int64_t *times;
-    size_t n_times;
-};
-
 /* ---- hits to slices ---- */
 
 /* Whether totals of profiles may come in arrays. Arrays have no identity. */
-static bool may_come_in_arrays(const struct maker *m)
+static bool may_come_in_arrays(const struct read_maker *m)
 {
     const struct hearth_read_detail *detail = &m->plan->detail;
 
@@ -136,7 +89,7 @@ HEARTH_UNUSED static bool are_hits_sorted(const struct hearth_read_leg *leg)
 }
 
 /* List the distinct lists of hits, and allocate the arrays for their slices. */
-static bool find_selections(struct maker *m)
+static bool find_selections(struct read_maker *m)
 {
     const struct hearth_read_plan *plan = m->plan;
 
@@ -180,9 +133,10 @@ static bool find_selections(struct maker *m)
 }
 
 /* Append the hits of one column (-1: of all columns) as runs. */
-static struct slice add_slice(struct maker *m, const struct selection *selection, int column)
+static struct read_slice add_slice(struct read_maker *m, const struct read_selection *selection,
+                                   int column)
 {
-    struct slice slice = {.first_run = m->n_runs + 1, .first_series = m->n_series + 1};
+    struct read_slice slice = {.first_run = m->n_runs + 1, .first_series = m->n_series + 1};
 
     for (size_t i = 0; i < selection->n_hits; i++) {
         const struct hearth_series_hit *hit = &selection->hits[i];
@@ -208,7 +162,7 @@ static struct slice add_slice(struct maker *m, const struct selection *selection
 }
 
 /* Append the runs of a slice again, in pieces of few series. */
-static struct read_runs add_pieces(struct maker *m, struct slice slice)
+static struct read_runs add_pieces(struct read_maker *m, struct read_slice slice)
 {
     const int32_t n = HEARTH_READ_SERIES_OF_ARRAY;
     struct read_runs pieces = {.first = m->n_runs + 1};
@@ -228,32 +182,32 @@ static struct read_runs add_pieces(struct maker *m, struct slice slice)
     return pieces;
 }
 
-static enum hearth_status slice_hits(struct maker *m, struct hearth_err *err)
+static enum hearth_status slice_hits(struct read_maker *m, struct hearth_err *err)
 {
     if (!find_selections(m)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the series of a read");
     }
 
     for (size_t s = 0; s < m->n_selections; s++) {
-        struct selection *selection = &m->selections[s];
+        struct read_selection *selection = &m->selections[s];
 
         /* Count the hits of each column. */
-        size_t n_in[MAX_COLUMNS] = {0}, n_columns = 0, last = 0;
+        size_t n_in[READ_MAX_COLUMNS] = {0}, n_columns = 0, last = 0;
         for (size_t i = 0; i < selection->n_hits; i++) {
             const struct hearth_series_hit *hit = &selection->hits[i];
-            if (hit->column >= MAX_COLUMNS) {
+            if (hit->column >= READ_MAX_COLUMNS) {
                 return HEARTH_FAIL(
                     err, HEARTH_RESOURCE_EXHAUSTED,
                     "series %d has its values in column %u, but queries read only the first %d "
                     "columns",
-                    (int)hit->series_id, (unsigned)hit->column, MAX_COLUMNS);
+                    (int)hit->series_id, (unsigned)hit->column, READ_MAX_COLUMNS);
             }
 
             n_in[hit->column]++;
         }
 
         /* Make their slices; a single column shares its slice with all columns. */
-        for (size_t k = 0; k < MAX_COLUMNS; k++) {
+        for (size_t k = 0; k < READ_MAX_COLUMNS; k++) {
             if (n_in[k] > 0) {
                 selection->columns[k] = add_slice(m, selection, (int)k);
                 if (selection->in_pieces) {
@@ -270,455 +224,16 @@ static enum hearth_status slice_hits(struct maker *m, struct hearth_err *err)
     return HEARTH_OK;
 }
 
-/* ---- text ---- */
-
-/* Append the table of a leg. */
-static void append_table(const struct maker *m, struct hearth_buf *sql,
-                         const struct hearth_read_leg *leg)
-{
-    size_t shard = 0;
-    assert((unsigned)leg->source < HEARTH_N_SOURCES);
-
-    if (m->part != NULL) {
-        shard = (size_t)(leg - m->plan->legs) / (m->plan->n_legs / m->part->n_shards);
-    }
-
-    hearth_shard_name(sql, leg->source, m->part == NULL ? NULL : &m->part->shards[shard]);
-}
-
-/* Append the select list of one branch of rows: the order of enum in read_internal.h. */
-static void append_rows_fields(struct maker *m, const struct read_branch *branch, size_t tag)
-{
-    struct hearth_buf *sql = &m->out->sql;
-    unsigned k = (unsigned)branch->column + 1;
-    enum hearth_source source = branch->leg->source;
-
-    /* The fields that all branches have. */
-    long long one = (long long)((uint64_t)1 << 32 | tag);
-    if (source == HEARTH_SOURCE_SEGMENT) {
-        hearth_buf_printf(sql,
-                          "service_id, n_bytes::int8 AS who, t0 AS at, '%lld'::int8 AS tag,"
-                          " payload AS ids, NULL::bytea AS val",
-                          one);
-    } else if (hearth_source_length_ns(source) == 0) {
-        hearth_buf_printf(sql,
-                          "service_id, series_id::int8 << 32 | writer_id AS who, ts AS at,"
-                          " '%lld'::int8 AS tag, ",
-                          one);
-        if (m->plan->detail.attrs == HEARTH_ATTRS_ALONE) {
-            hearth_buf_cstr(sql, "NULL::bytea AS ids, NULL::bytea AS val");
-        } else {
-            hearth_buf_printf(sql, "ids, vals[%u] AS val", k);
-        }
-    } else {
-        hearth_buf_printf(sql,
-                          "service_id, series_id::int8 << 32 | writer_id AS who, t0 AS at,"
-                          " n_profiles::int8 << 32 | %zu AS tag, ids, vals[%u] AS val",
-                          tag, k);
-    }
-
-    /*
-     * Column 0, if the column is a multiple of it: then the column begins with byte 1, otherwise
-     * with 0; in blocks after a byte that says "not compressed". One comparison of the whole column
-     * is a third cheaper per row than extracting the byte.
-     */
-    if (m->out->field_val0 >= 0) {
-        if (branch->column == 0 || source == HEARTH_SOURCE_SEGMENT) {
-            hearth_buf_cstr(sql, ", NULL::bytea AS val0");
-        } else if (hearth_source_length_ns(source) == 0) {
-            hearth_buf_printf(sql,
-                              ", CASE WHEN vals[%u] >= '\\x01'::bytea THEN vals[1] END AS val0", k);
-        } else {
-            hearth_buf_printf(sql,
-                              ", CASE WHEN vals[%u] >= '\\x0001'::bytea AND vals[%u] <"
-                              " '\\x01'::bytea THEN vals[1] END AS val0",
-                              k, k);
-        }
-    }
-
-    /* Fields on request. */
-    if (m->out->field_members >= 0) {
-        hearth_buf_cstr(sql, hearth_source_length_ns(source) == 0 ? ", NULL::bytea AS members"
-                                                                  : ", members");
-    }
-
-    hearth_read_detail_fields(sql, m->out, source != HEARTH_SOURCE_SEGMENT);
-}
-
-/* Append the select list of one branch of totals. */
-static void append_totals_fields(struct maker *m, const struct read_branch *branch, size_t tag)
-{
-    struct hearth_buf *sql = &m->out->sql;
-    unsigned k = (unsigned)branch->column + 1;
-    bool packed = m->out->field_packed >= 0;
-
-    switch (branch->leg->source) {
-    case HEARTH_SOURCE_SEGMENT:
-        /* Heads have all that totals need; segments of older servers have none. */
-        hearth_buf_printf(sql,
-                          "service_id, n_bytes::int8 AS who, t0 AS at, '%zu'::int8 AS tag,"
-                          " NULL::int8 AS total, %s AS p1, NULL::bytea AS p2",
-                          tag,
-                          m->plan->detail.attrs == HEARTH_ATTRS_NOT_READ
-                              ? "coalesce(heads, payload)"
-                              : "payload");
-        break;
-    case HEARTH_SOURCE_TOTALS:
-        hearth_buf_printf(sql,
-                          "service_id, series_id::int8 AS who, t0 AS at, '%zu'::int8 AS tag,"
-                          " CASE WHEN series_id = 0 AND vals[%u] = ''::bytea THEN 1::int8 END AS"
-                          " total, ts AS p1, CASE WHEN series_id = 0 AND vals[%u] = ''::bytea THEN"
-                          " array_send(totals) ELSE vals[%u] END AS p2",
-                          tag, k, k, k);
-        break;
-    default:
-        hearth_buf_printf(sql,
-                          "service_id, series_id::int8%s AS who, ts AS at, '%zu'::int8 AS tag,"
-                          " totals[%u] AS total%s",
-                          m->out->field_no >= 0 ? " << 32 | writer_id" : "", tag, k,
-                          packed ? ", NULL::bytea AS p1, NULL::bytea AS p2" : "");
-        break;
-    }
-
-    hearth_read_detail_fields(sql, m->out, branch->leg->source != HEARTH_SOURCE_SEGMENT);
-}
-
-/* Append the select list of one branch of costs. */
-static void append_cost_fields(struct maker *m, const struct read_branch *branch, size_t tag)
-{
-    const char *bytes = branch->leg->source == HEARTH_SOURCE_SEGMENT ? "pg_column_size(payload)"
-                        : branch->leg->source == HEARTH_SOURCE_TOTALS
-                            ? "pg_column_size(ts) + pg_column_size(vals)"
-                            : "pg_column_size(ids) + pg_column_size(vals)";
-
-    hearth_buf_printf(&m->out->sql,
-                      "service_id, count(*) AS who, sum(%s) AS at, '%zu'::int8 AS tag", bytes, tag);
-}
-
-#define TIMES_OF_BRANCH 4 /* at most */
-
-/* Append a comparison with a time. */
-static void append_time(struct maker *m, const char *comparison, int64_t ns)
-{
-    if (m->times == NULL) {
-        hearth_buf_printf(&m->out->sql, " %s '%lld'::int8", comparison, (long long)ns);
-        return;
-    }
-
-    assert(m->n_times < TIMES_OF_BRANCH * m->out->n_branches);
-    m->times[m->n_times++] = ns;
-    hearth_buf_printf(&m->out->sql, " %s ($%d::int8[])[%zu]", comparison,
-                      m->plan->detail.some ? 9 : 6, m->n_times);
-}
-
-/*
- * Append the condition on the table's time: [from_ns, to_ns) of the leg; for tables by hour, all
- * hours that overlap it.
- */
-static void append_time_range(struct maker *m, const struct hearth_read_leg *leg)
-{
-    struct hearth_buf *sql = &m->out->sql;
-    bool by_hour = leg->source == HEARTH_SOURCE_SEGMENT || leg->source == HEARTH_SOURCE_TOTALS;
-    const char *column = by_hour || hearth_source_length_ns(leg->source) > 0 ? "t0" : "ts";
-    int64_t from_ns = leg->from_ns;
-
-    /* Round down to the hour. */
-    if (by_hour) {
-        int64_t rest = from_ns % HEARTH_NS_PER_HOUR;
-        rest += rest < 0 ? HEARTH_NS_PER_HOUR : 0;
-        from_ns = from_ns < INT64_MIN + rest ? INT64_MIN : from_ns - rest;
-    }
-
-    hearth_buf_printf(sql, " AND %s", column);
-    append_time(m, ">=", from_ns);
-    hearth_buf_printf(sql, " AND %s", column);
-    append_time(m, "<", leg->to_ns);
-
-    /* Exclude slices of an hour (HEARTH_SEGMENT_SLICE_BITS) that lie outside. */
-    bool whole_hours = from_ns == leg->from_ns && leg->to_ns % HEARTH_NS_PER_HOUR == 0;
-    if (leg->source == HEARTH_SOURCE_SEGMENT && !whole_hours) {
-        hearth_buf_printf(sql, " AND (ordinal < %d OR (t0 + (ordinal >> %d) * '%lld'::int8",
-                          1 << HEARTH_SEGMENT_SLICE_BITS, HEARTH_SEGMENT_SLICE_BITS,
-                          (long long)HEARTH_SEGMENT_SLICE_NS);
-        append_time(m, ">", leg->from_ns);
-        hearth_buf_printf(sql, " AND t0 + ((ordinal >> %d) - 1) * '%lld'::int8",
-                          HEARTH_SEGMENT_SLICE_BITS, (long long)HEARTH_SEGMENT_SLICE_NS);
-        append_time(m, "<", leg->to_ns);
-        hearth_buf_cstr(sql, "))");
-    }
-}
-
-/*
- * Append the condition on series: `first` and `last` are expressions, indexes into $4. known_few:
- * they are fewer than OVERLAP_SERIES, otherwise the statement counts them.
- */
-static void append_series_test(struct hearth_buf *sql, const struct hearth_read_leg *leg,
-                               const char *first, const char *last, bool known_few)
-{
-    if (leg->source == HEARTH_SOURCE_TOTALS) {
-        /* Rows with series_id 0 have several series, of which totals has the first and the last. */
-        hearth_buf_printf(sql,
-                          " AND series_id = ANY (($4::int4[])[%s:%s] || 0) AND (series_id > 0 OR"
-                          " (totals[1] >> 32 <= ($4::int4[])[%s] AND totals[cardinality(totals) -"
-                          " cardinality(vals)] >> 32 >= ($4::int4[])[%s]))",
-                          first, last, last, first);
-    } else if (leg->source != HEARTH_SOURCE_SEGMENT) {
-        hearth_buf_printf(sql, " AND series_id = ANY (($4::int4[])[%s:%s])", first, last);
-    } else if (known_few) {
-        hearth_buf_printf(sql, " AND series_ids && ($4::int4[])[%s:%s]", first, last);
-    } else {
-        hearth_buf_printf(sql, " AND (%s - %s >= %d OR series_ids && ($4::int4[])[%s:%s])", last,
-                          first, OVERLAP_SERIES, first, last);
-    }
-}
-
-/*
- * Append the services of a lateral query once more, as a slice of a parameter: Citus then asks only
- * the nodes that own them. One PostgreSQL needs no such condition.
- */
-static void append_owners(struct maker *m, const char *parameter, size_t first, size_t last)
-{
-    if (m->is_distributed) {
-        hearth_buf_printf(&m->out->sql, " AND service_id = ANY ((%s::int4[])[%zu:%zu])", parameter,
-                          first, last);
-    }
-}
-
-static void append_fields(struct maker *m, const struct read_branch *branch, size_t tag)
-{
-    switch (m->out->kind) {
-    case READ_ROWS:
-        append_rows_fields(m, branch, tag);
-        break;
-    case READ_TOTALS:
-        append_totals_fields(m, branch, tag);
-        break;
-    case READ_COSTS:
-        append_cost_fields(m, branch, tag);
-        break;
-    }
-}
-
-/* Costs are sums of a service. */
-static const char *group_of(const struct maker *m)
-{
-    return m->out->kind == READ_COSTS ? " GROUP BY service_id" : "";
-}
-
-/* The end of a lateral query: one PostgreSQL plans it as it stands. */
-static const char *fence_of(const struct maker *m)
-{
-    return m->is_distributed ? "" : " OFFSET 0";
-}
-
-static void append_detail(struct hearth_buf *sql, const struct hearth_read_leg *leg,
-                          const struct hearth_read_detail *detail)
-{
-    if (leg->source == HEARTH_SOURCE_SEGMENT) {
-        hearth_read_detail_hours(sql, detail);
-    } else if (hearth_source_length_ns(leg->source) == 0) {
-        hearth_read_detail_conditions(sql, detail);
-    }
-}
-
-/*
- * Append a branch of profiles that are known by series and time: each is one look-up in the index.
- * A leg without such instants gets no SELECT.
- */
-static void append_instants(struct maker *m, const struct read_branch *branch, size_t tag)
-{
-    struct hearth_buf *sql = &m->out->sql;
-    const struct hearth_read_detail *detail = &m->plan->detail;
-    size_t first = m->n_instants + 1;
-
-    /* The instants of the leg's series, column and range. */
-    for (size_t i = 0; i < detail->n_instants; i++) {
-        const struct hearth_read_instant *at = &detail->instants[i];
-        size_t n_hits;
-        const struct hearth_series_hit *hits =
-            hearth_read_hits_of(branch->leg, at->service_id, at->series_id, &n_hits);
-        bool has_column = m->out->kind == READ_COSTS && n_hits > 0; /* of all columns */
-        for (size_t h = 0; h < n_hits; h++) {
-            has_column = has_column || hits[h].column == branch->column;
-        }
-
-        if (has_column && at->ts_ns >= branch->leg->from_ns && at->ts_ns < branch->leg->to_ns) {
-            m->instant_service[m->n_instants] = at->service_id;
-            m->instant_series[m->n_instants] = at->series_id;
-            m->instants[m->n_instants++] = at->ts_ns;
-        }
-    }
-
-    if (m->n_instants < first) {
-        return;
-    }
-
-    /* A nested loop over them. */
-    hearth_buf_printf(sql,
-                      " UNION ALL SELECT r.* FROM unnest(($6::int4[])[%zu:%zu],"
-                      " ($7::int4[])[%zu:%zu], ($8::int8[])[%zu:%zu]) w (service, series, instant)"
-                      " CROSS JOIN LATERAL (SELECT ",
-                      first, m->n_instants, first, m->n_instants, first, m->n_instants);
-    append_fields(m, branch, tag);
-    hearth_buf_cstr(sql, " FROM ");
-    append_table(m, sql, branch->leg);
-    hearth_buf_cstr(sql, " WHERE service_id = w.service AND series_id = w.series"
-                         " AND ts = w.instant");
-    append_owners(m, "$6", first, m->n_instants);
-    append_detail(sql, branch->leg, detail);
-    hearth_buf_printf(sql, "%s%s) r", group_of(m), fence_of(m));
-}
-
-/* Append the condition on series of a plain SELECT: the range of their ids, or a slice of $4. */
-static void append_series(struct maker *m, const struct read_branch *branch, struct slice slice)
-{
-    if (branch->services != NULL) {
-        hearth_buf_printf(&m->out->sql, " AND series_id BETWEEN %d AND %d", (int)branch->first_id,
-                          (int)branch->last_id);
-        return;
-    }
-
-    char first[24], last[24];
-    (void)snprintf(first, sizeof first, "%zu", slice.first_series);
-    (void)snprintf(last, sizeof last, "%zu", slice.first_series + slice.n_series - 1);
-    append_series_test(&m->out->sql, branch->leg, first, last, slice.n_series < OVERLAP_SERIES);
-    m->lists_series = true;
-}
-
-/* Append a branch of totals in arrays. */
-static void append_arrays(struct maker *m, const struct read_branch *branch, struct slice slice)
-{
-    struct hearth_buf *sql = &m->out->sql;
-    const struct read_runs runs = {slice.first_run, slice.first_run + slice.n_runs - 1};
-
-    assert(m->out->field_packed >= 0);
-    hearth_read_arrays_from(sql, branch, (size_t)(branch - m->out->branches));
-    append_table(m, sql, branch->leg);
-    hearth_read_arrays_where(sql, branch, &runs);
-    m->lists_series = m->lists_series || branch->services == NULL;
-    append_time_range(m, branch->leg);
-    append_detail(sql, branch->leg, &m->plan->detail);
-    hearth_buf_cstr(sql, ") a");
-}
-
-static void append_branch(struct maker *m, const struct read_branch *branch, struct slice slice)
-{
-    struct hearth_buf *sql = &m->out->sql;
-    const struct hearth_read_leg *leg = branch->leg;
-    size_t tag = (size_t)(branch - m->out->branches);
-    size_t last_run = slice.first_run + slice.n_runs - 1;
-    const struct hearth_read_detail *detail = &m->plan->detail;
-    assert(tag < m->out->n_branches);
-    assert(slice.n_runs > 0 && slice.n_series >= slice.n_runs);
-
-    if (detail->some && leg->source != HEARTH_SOURCE_SEGMENT) {
-        append_instants(m, branch, tag);
-        return;
-    }
-
-    if (branch->in_arrays) {
-        append_arrays(m, branch, slice);
-        return;
-    }
-
-    /* The index of profile begins with the series; or there is only one service: a plain SELECT. */
-    if (leg->source == HEARTH_SOURCE_PROFILE || slice.n_runs == 1) {
-        hearth_buf_cstr(sql, " UNION ALL SELECT ");
-        append_fields(m, branch, tag);
-        hearth_buf_cstr(sql, " FROM ");
-        append_table(m, sql, leg);
-        hearth_buf_printf(sql, " WHERE service_id = ANY (($1::int4[])[%zu:%zu])", slice.first_run,
-                          last_run);
-        append_series(m, branch, slice);
-        append_time_range(m, leg);
-        append_detail(sql, leg, detail);
-        hearth_buf_cstr(sql, group_of(m));
-        return;
-    }
-
-    /* Several services: a nested loop. */
-    hearth_buf_printf(sql,
-                      " UNION ALL SELECT r.* FROM unnest(($1::int4[])[%zu:%zu],"
-                      " ($2::int4[])[%zu:%zu], ($3::int4[])[%zu:%zu]) h (service, lo, hi)"
-                      " CROSS JOIN LATERAL (SELECT ",
-                      slice.first_run, last_run, slice.first_run, last_run, slice.first_run,
-                      last_run);
-    append_fields(m, branch, tag);
-    hearth_buf_cstr(sql, " FROM ");
-    append_table(m, sql, leg);
-    hearth_buf_cstr(sql, " WHERE service_id = h.service");
-    append_owners(m, "$1", slice.first_run, last_run);
-    append_series_test(sql, leg, "h.lo", "h.hi", false);
-    m->lists_series = true;
-    append_time_range(m, leg);
-    append_detail(sql, leg, detail);
-    hearth_buf_printf(sql, "%s%s) r", group_of(m), fence_of(m));
-}
-
-/* Append NULL for each field that branches have after the first four. */
-static void append_no_values(struct maker *m)
-{
-    struct read_statement *out = m->out;
-
-    if (out->kind == READ_ROWS) {
-        hearth_buf_cstr(&out->sql, ", NULL::bytea AS ids, NULL::bytea AS val");
-        hearth_buf_cstr(&out->sql, out->field_val0 >= 0 ? ", NULL::bytea AS val0" : "");
-        hearth_buf_cstr(&out->sql, out->field_members >= 0 ? ", NULL::bytea AS members" : "");
-        hearth_read_detail_fields(&out->sql, out, false);
-    } else if (out->kind == READ_TOTALS) {
-        hearth_buf_cstr(&out->sql, ", NULL::int8 AS total");
-        hearth_buf_cstr(&out->sql,
-                        out->field_packed >= 0 ? ", NULL::bytea AS p1, NULL::bytea AS p2" : "");
-        hearth_read_detail_fields(&out->sql, out, false);
-    }
-}
-
-/* Append the generations of a shard, or of all. */
-static void append_generations_of(struct maker *m, const struct hearth_shard *shard)
-{
-    struct hearth_buf *sql = &m->out->sql;
-
-    hearth_buf_printf(sql, "SELECT service_id, generation AS who, 0::int8 AS at, '%d'::int8 AS tag",
-                      TAG_GENERATION);
-    append_no_values(m);
-    hearth_buf_cstr(sql, " FROM ");
-    hearth_shard_name(sql, HEARTH_SHARD_ROLL_STATE, shard);
-    hearth_buf_cstr(sql, " WHERE service_id = ANY ($5::int4[])");
-}
-
-/* Append the first branches: the first of all defines the names and types of all fields. */
-static void append_generations(struct maker *m)
-{
-    struct hearth_buf *sql = &m->out->sql;
-
-    hearth_buf_cstr(sql, "SELECT * FROM (");
-    if (m->part == NULL) {
-        append_generations_of(m, NULL);
-        return;
-    }
-
-    hearth_buf_printf(sql,
-                      "SELECT count(*)::int4 AS service_id, 0::int8 AS who, 0::int8 AS at,"
-                      " '%d'::int8 AS tag",
-                      TAG_SHARDS);
-    append_no_values(m);
-    hearth_node_part_count(sql, m->part);
-    for (size_t i = 0; i < m->part->n_shards; i++) {
-        hearth_buf_cstr(sql, " UNION ALL ");
-        append_generations_of(m, &m->part->shards[i]);
-    }
-}
-
 /* ---- branches ---- */
 
 /* True if a leg has one branch for all columns: segments contain all, costs select none. */
-static bool has_one_branch(const struct maker *m, const struct hearth_read_leg *leg)
+static bool has_one_branch(const struct read_maker *m, const struct hearth_read_leg *leg)
 {
     return m->out->kind == READ_COSTS || leg->source == HEARTH_SOURCE_SEGMENT;
 }
 
 /* The optional fields of the statement in their order, after the fields that all branches have. */
-static void number_fields(const struct maker *m, bool val0, bool members, bool packed)
+static void number_fields(const struct read_maker *m, bool val0, bool members, bool packed)
 {
     struct read_statement *out = m->out;
     const struct hearth_read_detail *detail = &m->plan->detail;
@@ -738,7 +253,7 @@ static void number_fields(const struct maker *m, bool val0, bool members, bool p
  * Decide which branches of totals read a range of ids, and which come in arrays. Returns whether
  * one comes in arrays.
  */
-static bool choose_forms(struct maker *m)
+static bool choose_forms(struct read_maker *m)
 {
     bool any = false;
 
@@ -762,7 +277,7 @@ static bool choose_forms(struct maker *m)
     return any;
 }
 
-static enum hearth_status make_branches(struct maker *m, struct hearth_err *err)
+static enum hearth_status make_branches(struct read_maker *m, struct hearth_err *err)
 {
     struct read_statement *out = m->out;
     size_t n = 0;
@@ -775,8 +290,8 @@ static enum hearth_status make_branches(struct maker *m, struct hearth_err *err)
 
     for (size_t i = 0; i < m->plan->n_legs; i++) {
         const struct hearth_read_leg *leg = &m->plan->legs[i];
-        const struct selection *selection = &m->selections[m->selection_of[i]];
-        size_t n_columns = has_one_branch(m, leg) ? 1 : MAX_COLUMNS;
+        const struct read_selection *selection = &m->selections[m->selection_of[i]];
+        size_t n_columns = has_one_branch(m, leg) ? 1 : READ_MAX_COLUMNS;
         packed =
             packed || leg->source == HEARTH_SOURCE_SEGMENT || leg->source == HEARTH_SOURCE_TOTALS;
         members = members || (leg->n_hits > 0 && leg->hits[0].series_id < 0);
@@ -809,7 +324,7 @@ static enum hearth_status make_branches(struct maker *m, struct hearth_err *err)
 /* ---- parameters ---- */
 
 /* Allocate $6 to $8: each branch may add all instants. */
-static bool make_instant_arrays(struct maker *m)
+static bool make_instant_arrays(struct read_maker *m)
 {
     size_t n;
 
@@ -829,19 +344,19 @@ static bool make_instant_arrays(struct maker *m)
 }
 
 /* Allocate the last parameter. */
-static bool make_times(struct maker *m)
+static bool make_times(struct read_maker *m)
 {
     if (m->is_distributed) {
         return true;
     }
 
     m->times =
-        hearth_arena_array(m->arena, m->out->n_branches * TIMES_OF_BRANCH, sizeof m->times[0]);
+        hearth_arena_array(m->arena, m->out->n_branches * READ_TIMES_OF_BRANCH, sizeof m->times[0]);
 
     return m->times != NULL;
 }
 
-static bool add_read_params(struct maker *m)
+static bool add_read_params(struct read_maker *m)
 {
     struct hearth_pg_params *params = &m->out->params;
     const struct hearth_read_state *state = m->plan->state;
@@ -895,7 +410,7 @@ static int64_t guess_rows(const struct hearth_read_leg *leg)
 }
 
 /* Whether another query is likely to have the same text, and planning it is a part of its cost. */
-static bool is_repeated(const struct maker *m)
+static bool is_repeated(const struct read_maker *m)
 {
     const struct hearth_read_detail *detail = &m->plan->detail;
     const struct read_statement *out = m->out;
@@ -919,7 +434,7 @@ static bool is_repeated(const struct maker *m)
 }
 
 /* Let the statement be prepared, unless its tables have too many leaves. */
-static bool allow_preparing(struct maker *m)
+static bool allow_preparing(struct read_maker *m)
 {
     struct hearth_buf sql;
     struct hearth_pg_params *params = &m->out->params;
@@ -931,7 +446,7 @@ static bool allow_preparing(struct maker *m)
     hearth_buf_cstr(&sql, "SELECT count(*) <= " MAX_REPEATED_LEAVES " FROM unnest('{");
     for (size_t i = 0; i < m->out->n_branches; i++) {
         hearth_buf_cstr(&sql, i == 0 ? "" : ",");
-        append_table(m, &sql, m->out->branches[i].leg);
+        hearth_read_append_table(m, &sql, m->out->branches[i].leg);
     }
     hearth_buf_cstr(&sql, "}'::regclass[]) t JOIN pg_catalog.pg_inherits i ON i.inhparent = t");
     hearth_buf_byte(&sql, '\0');
@@ -959,12 +474,12 @@ enum hearth_status hearth_read_statement_make(struct read_statement *statement, 
 
     *statement = (struct read_statement){.kind = kind};
     hearth_buf_init(&statement->sql, SQL_LIMIT_BYTES);
-    struct maker m = {.out = statement,
-                      .plan = plan,
-                      .arena = arena,
-                      .is_distributed = is_distributed && part == NULL,
-                      .part = part,
-                      .leaves = leaves};
+    struct read_maker m = {.out = statement,
+                           .plan = plan,
+                           .arena = arena,
+                           .is_distributed = is_distributed && part == NULL,
+                           .part = part,
+                           .leaves = leaves};
 
     /* Decide on slices and branches. */
     HEARTH_TRY(slice_hits(&m, err));
@@ -974,19 +489,20 @@ enum hearth_status hearth_read_statement_make(struct read_statement *statement, 
     }
 
     /* Write the text. */
-    append_generations(&m);
+    hearth_read_append_generations(&m);
     for (size_t i = 0; i < statement->n_branches; i++) {
         const struct read_branch *branch = &statement->branches[i];
-        const struct selection *selection = &m.selections[m.selection_of[branch->leg - plan->legs]];
-        append_branch(&m, branch,
-                      has_one_branch(&m, branch->leg) ? selection->all
-                                                      : selection->columns[branch->column]);
+        const struct read_selection *selection =
+            &m.selections[m.selection_of[branch->leg - plan->legs]];
+        hearth_read_append_branch(
+            &m, branch,
+            has_one_branch(&m, branch->leg) ? selection->all : selection->columns[branch->column]);
     }
 
     hearth_buf_cstr(&statement->sql, ") u");
     hearth_buf_byte(&statement->sql, '\0');
 
-    /* Add the parameters, which append_branch has completed. */
+    /* Add the parameters, which hearth_read_append_branch has completed. */
     if (hearth_buf_failed(&statement->sql) || !add_read_params(&m) || !allow_preparing(&m)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the text of a query");
     }
