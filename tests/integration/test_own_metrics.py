@@ -3,9 +3,11 @@
 import json
 import re
 import shlex
+import socket
 import time
 import unittest
 
+import agents
 import pprof
 import prometheus
 import server
@@ -92,6 +94,32 @@ class OwnMetrics(unittest.TestCase):
         self.assertEqual(prometheus.value(metrics, "hearth_commit_seconds_count") - commits, 3)
         waited = prometheus.value(metrics, "hearth_thread_wait_seconds_sum", pool="ingest")
         self.assertTrue(0 <= waited < 60, waited)
+
+    def test_a_message_of_an_old_stream_has_not_waited_for_a_thread_since_the_stream_began(self):
+        waited = lambda: prometheus.value(self.server.metrics(), "hearth_thread_wait_seconds_sum", pool="ingest")
+        instance = agents.Instance(self.server, "old", "pod-1")
+
+        def messages():
+            for n in range(4):
+                time.sleep(0.5)
+                now = server.now_ms()
+                yield wire.encode(instance.segment("trace-%d" % n, "segment-%d" % n, [agents.span(0, "GET /", now - 5, now)]))
+
+        before = waited()
+        self.server.stream_unary("skywalking.v3.TraceSegmentReportService/collect", messages())
+        self.assertLess(waited() - before, 2)  # the ages of the stream at its messages are 0.5, 1, 1.5 and 2 s
+
+    def test_a_body_that_comes_slowly_has_not_waited_for_a_thread_meanwhile(self):
+        waited = lambda: prometheus.value(self.server.metrics(), "hearth_thread_wait_seconds_sum", pool="query")
+        body = json.dumps(RANGE).encode()
+        head = "POST /%s HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+        before = waited()
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=60) as connection:
+            connection.sendall((head % (LABELS, len(body))).encode() + body[:1])
+            time.sleep(3)
+            connection.sendall(body[1:])
+            self.assertIn(b" 200 ", connection.recv(4096))
+        self.assertLess(waited() - before, 2)
 
     def test_the_cpu_time_of_one_profile_in_eight_counts_for_all(self):
         stages = lambda: {

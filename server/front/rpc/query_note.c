@@ -31,7 +31,7 @@ void hearth_query_note(struct hearth_rpc *rpc)
         &(const struct hearth_recent_query){
             .received_ms = (hearth_clock_wall_ns() - took_ns) / HEARTH_NS_PER_MS,
             .took_us = took_ns / 1000,
-            .waited_us = (rpc->run_mono_ns - rpc->started_mono_ns) / 1000,
+            .waited_us = (rpc->run_mono_ns - rpc->submitted_mono_ns) / 1000,
             .n_bytes = (int64_t)rpc->packed.n,
             .tenant = hearth_rpc_tenant(rpc),
             .subject = admission->access == NULL ? HEARTH_STR("anonymous") : admission->subject,

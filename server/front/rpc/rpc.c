@@ -744,7 +744,7 @@ static void run_request(struct hearth_rpc *rpc)
     rpc->run_mono_ns = hearth_clock_mono_ns();
     hearth_metric_observe_ns(HEARTH_M_POOL_WAIT,
                              is_ingest ? HEARTH_STR("ingest") : HEARTH_STR("query"),
-                             rpc->run_mono_ns - rpc->started_mono_ns);
+                             rpc->run_mono_ns - rpc->submitted_mono_ns);
     if (!begin_own_span(rpc)) {
         work_on_request(rpc);
         return;
@@ -753,7 +753,7 @@ static void run_request(struct hearth_rpc *rpc)
     /* The request may be freed before its handler returns, so the steps are here. */
     struct hearth_work_steps steps;
     hearth_work_steps_begin(&steps, rpc);
-    hearth_work_step_add("wait for a thread", rpc->started_mono_ns);
+    hearth_work_step_add("wait for a thread", rpc->submitted_mono_ns);
     work_on_request(rpc);
     hearth_work_steps_end();
 }
@@ -840,6 +840,7 @@ void hearth_rpc_start(struct hearth_rpc *rpc)
     assert(rpc->transport != NULL && rpc->peer_text != NULL && rpc->finish != NULL);
     assert(!hearth_rpc_is_collecting(rpc) || rpc->read_on != NULL);
 
+    rpc->submitted_mono_ns = hearth_clock_mono_ns();
     rpc->body_bytes += rpc->body.n;
     rpc->job.run = run_request_job;
     if (hearth_rpc_is_collecting(rpc)) {

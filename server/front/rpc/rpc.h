@@ -101,6 +101,7 @@ struct hearth_rpc {
     struct hearth_cancel cancel;     /* the deadline of the work (of one run, if it collects) */
     int64_t client_deadline_mono_ns; /* the deadline of the client; INT64_MAX: none */
     int64_t started_mono_ns;
+    int64_t submitted_mono_ns; /* when it last began to wait for a thread: with each message */
     struct hearth_arena arena;
     struct hearth_budget
         memory; /* of a query: its part of the memory of all queries; else zeroed */
