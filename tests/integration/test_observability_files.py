@@ -152,6 +152,19 @@ class ObservabilityFiles(unittest.TestCase):
             for variable in board["templating"]["list"]:
                 self.assertNotEqual(variable.get("current"), {}, name)  # a value and a text, or nothing
 
+    def test_all_jobs_and_servers_are_those_of_hearth(self):
+        """Prometheus and its other targets have process_cpu_seconds_total and up, too: .* would select them."""
+        for name, board in load_dashboards().items():
+            for variable in board["templating"]["list"][1:]:
+                self.assertTrue(variable["includeAll"] and variable["query"]["query"].startswith("label_values(hearth_build_info"), name)
+                self.assertNotIn("allValue", variable, name)
+
+    def test_a_stat_shows_no_value_from_before_a_server_was_lost(self):
+        for name, board in load_dashboards().items():
+            for panel in board["panels"]:
+                for target in panel.get("targets", []) if panel["type"] == "stat" else []:
+                    self.assertEqual((target["instant"], target["range"]), (True, False), "%s, %s" % (name, panel["title"]))
+
     def test_every_alert_has_a_runbook_and_a_test(self):
         runbooks = re.findall(r"^## (\w+)$", (FILES / "runbooks.md").read_text(), re.M)
         tests = yaml.safe_load((FILES / "alerts-test.yaml").read_text())["tests"]
