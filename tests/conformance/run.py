@@ -31,6 +31,7 @@ sys.path.insert(0, str(ROOT / "tests/integration"))
 
 import contract  # noqa: E402
 import datadog  # noqa: E402
+import grafana  # noqa: E402
 import openid  # noqa: E402
 import otlp  # noqa: E402
 import schema  # noqa: E402
@@ -763,6 +764,13 @@ def opentelemetry_node(asked):
     return ", ".join(p + " " + spans_kept(asked, *command, p, **more) for p in ("grpc", "json", "proto"))
 
 
+# ---- what Grafana reads ----
+
+
+def grafana_packages(_):
+    return grafana.check(tool("node"), node_directory("grafana"))
+
+
 # ---- an issuer of OpenID Connect ----
 
 
@@ -945,6 +953,7 @@ CLIENTS = {
     "otlp profiles, collector": profiles_collector,
     "files, async-profiler": files_async_profiler,
     "graphviz": graphviz,
+    "grafana's packages": grafana_packages,
     "oidc-provider": openid_provider,
     "mcp python": mcp_python,
     **{name + ", TLS and a token": functools.partial(through_tls, client=client) for name, client in SECURED.items()},
