@@ -138,6 +138,14 @@ static void record_own_span(const struct hearth_rpc *rpc, int64_t now_mono_ns)
     hearth_own_traces_record(rpc->front->own_traces, &span);
 }
 
+/* Counts from the complete request, or from its head if it was refused before it was complete. */
+static int64_t time_of_work(const struct hearth_rpc *rpc, int64_t now_mono_ns)
+{
+    bool is_complete = rpc->submitted_mono_ns != 0;
+
+    return now_mono_ns - (is_complete ? rpc->submitted_mono_ns : rpc->started_mono_ns);
+}
+
 void hearth_request_log(struct hearth_rpc *rpc, int64_t now_mono_ns)
 {
     static struct hearth_log_rate fault_rate, slow_rate;
@@ -150,7 +158,7 @@ void hearth_request_log(struct hearth_rpc *rpc, int64_t now_mono_ns)
         struct hearth_str trace =
             rpc->ids.is_sampled ? get_trace_id(rpc, trace_id) : hearth_str_n(NULL, 0);
         hearth_metric_observe_traced_ns(HEARTH_M_RPC_SECONDS, hearth_str_c(rpc->method->path + 1),
-                                        took_ns, trace);
+                                        time_of_work(rpc, now_mono_ns), trace);
     }
 
     if (rpc->status != HEARTH_OK) {
