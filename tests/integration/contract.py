@@ -236,6 +236,8 @@ METHODS = {
             "__name__", "__period_type__", "__period_unit__", "__profile_type__", "__service_name__", "__type__", "__unit__",
             "pod", "service_name",
         ]}),
+        Case("a whole type as metric name", {**RANGE, "matchers": [CPU + '{service_name="heat"}']},
+             view=lambda a: "zone" in a["names"], expect=True),
     ),
     "querier.v1.QuerierService/LabelValues": Method(
         "types.v1.LabelValuesRequest", "types.v1.LabelValuesResponse",
@@ -244,6 +246,10 @@ METHODS = {
         Case("no name and no range", {}, INVALID, "missing time range"),
         Case("values", {**RANGE, "name": "service_name", "matchers": ['{service_name!="shop"}', '{service_name!~"s.*"}']},
              expect={"names": ["after", "before", "heat"]}),
+        Case("of a type, named by the metric name", {**RANGE, "name": "zone", "matchers": [CPU + "{}"]}, expect={"names": ["east", "west"]}),
+        Case("of a type of six parts", {**RANGE, "name": "pod", "matchers": [CPU + ":delta{}"]}, expect={"names": ["a"]}),
+        Case("of a type that nobody has", {**RANGE, "name": "pod", "matchers": ["memory:inuse_space:bytes:space:bytes{}"]}, expect={}),
+        Case("of two types", {**RANGE, "name": "pod", "matchers": [CPU, "memory:inuse_space:bytes:space:bytes"]}, expect={}),
         Case("a label that nobody has", {**RANGE, "name": "nobody"}, expect={}),
     ),
     "querier.v1.QuerierService/Series": Method(
@@ -251,6 +257,9 @@ METHODS = {
         ranges(RANGE), selectors(RANGE, "matchers", True),
         Case("landing page", {**RANGE, "labelNames": ["service_name", "__profile_type__"], "matchers": ['{__type__="cpu"}']}, expect={
             "labelsSet": [{"labels": labels(__profile_type__=CPU, service_name=s)} for s in ("after", "before", "heat", "shop", "spans")]
+        }),
+        Case("a whole type as metric name", {**RANGE, "labelNames": ["zone"], "matchers": [CPU + '{zone!=""}']}, expect={
+            "labelsSet": [{"labels": labels(zone=z)} for z in ("east", "west")]
         }),
         Case("none of the names, which others have", {**RANGE, "labelNames": ["pod"], "matchers": ['{service_name="before"}']},
              expect={"labelsSet": [{}]}),

@@ -71,10 +71,20 @@ class Clients(unittest.TestCase):
     def test_the_query_editor_requests_types_names_and_values(self):
         types = self.backend("ProfileTypes", start=self.start, end=self.end)["profileTypes"]
         self.assertEqual([t["ID"] for t in types], [CPU, SAMPLES])
-        names = self.backend("LabelNames", matchers=['{service_name="shop"}'], start=self.start, end=self.end)["names"]
-        self.assertEqual([n for n in names if not n.startswith("__")], ["pod", "service_name"])
-        values = self.backend("LabelValues", name="pod", matchers=["{}"], start=self.start, end=self.end)
-        self.assertEqual(values, {"names": ["a"]})
+        # The selector of the query, with the type; without the label whose values are completed.
+        matchers = ['{__profile_type__="%s",service_name="heat"}' % CPU]
+        names = self.backend("LabelNames", matchers=matchers, start=self.start, end=self.end)["names"]
+        self.assertEqual([n for n in names if not n.startswith("__")], ["service_name", "zone"])
+        values = self.backend("LabelValues", name="zone", matchers=matchers, start=self.start, end=self.end)
+        self.assertEqual(values, {"names": ["east", "west"]})
+
+    def test_a_variable_requests_labels_by_a_type_as_metric_name(self):
+        names = self.backend("LabelNames", matchers=[CPU + "{}"], start=self.start, end=self.end)["names"]
+        self.assertEqual([n for n in names if not n.startswith("__")], ["pod", "service_name", "zone"])
+        values = self.backend("LabelValues", name="service_name", matchers=[CPU + "{}"], start=self.start, end=self.end)
+        self.assertEqual(values, {"names": ["after", "before", "heat", "shop", "spans"]})
+        other = self.backend("LabelValues", name="service_name", matchers=["a:b:c:d:e{}"], start=self.start, end=self.end)
+        self.assertEqual(other, {})
 
     def test_a_panel_requests_a_series_and_a_flame_graph(self):
         both = {"profileTypeID": CPU, "labelSelector": '{service_name="shop"}', "start": self.start, "end": self.end}

@@ -76,9 +76,12 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_query_profile_types(const struct hearth_query *query,
                                               struct hearth_str **ret_ids, size_t *ret_n,
                                               struct hearth_err *err);
-/* Which series a query of labels is about, and which labels it wants. Zeroed: all of both. */
+/*
+ * Which series a query of labels is about, and which labels it wants. Zeroed: all of both. A series
+ * must match all selectors; a metric name that is a whole profile type selects that type.
+ */
 struct hearth_label_request {
-    const struct hearth_str *selectors; /* a series must match all of them */
+    const struct hearth_str *selectors;
     size_t n_selectors;
     const struct hearth_str *names; /* labels of hearth_query_series; none: all labels */
     size_t n_names;

@@ -147,6 +147,21 @@ static enum hearth_status parse_query_selectors(const struct hearth_query *query
     return HEARTH_OK;
 }
 
+/* The canonical id of a type, as the label index has it. */
+static enum hearth_status write_type_id(const struct hearth_profile_type *type,
+                                        struct hearth_arena *arena, struct hearth_str *ret,
+                                        struct hearth_err *err)
+{
+    struct hearth_buf id;
+
+    hearth_buf_init(&id, 0);
+    hearth_profile_type_format(type, &id);
+    *ret = hearth_arena_str(arena, hearth_buf_view(&id));
+    hearth_buf_release(&id);
+
+    return ret->p == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
+}
+
 enum hearth_status hearth_query_hits(const struct hearth_query *query,
                                      const struct hearth_series_choice *choice,
                                      const struct hearth_call_index *index,
@@ -155,18 +170,10 @@ enum hearth_status hearth_query_hits(const struct hearth_query *query,
     assert(query != NULL && index != NULL && ret_hits != NULL);
 
     struct hearth_profile_type type;
+    struct hearth_str type_id;
 
     HEARTH_TRY(hearth_profile_type_parse(choice->profile_type, &type, err));
-
-    /* The canonical id of the type, as the label index has it. */
-    struct hearth_buf id;
-    hearth_buf_init(&id, 0);
-    hearth_profile_type_format(&type, &id);
-    struct hearth_str type_id = hearth_arena_str(query->call.arena, hearth_buf_view(&id));
-    hearth_buf_release(&id);
-    if (type_id.p == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->call.arena);
-    }
+    HEARTH_TRY(write_type_id(&type, query->call.arena, &type_id, err));
 
     /* The selector, with the type as one more matcher. */
     struct hearth_selector selector;
@@ -194,6 +201,33 @@ struct label_query {
     struct hearth_range range;
 };
 
+/*
+ * Variables of Grafana's data source give a whole profile type as metric name, which no series has:
+ * names have no ':'. Such a name becomes a matcher on the type.
+ */
+static enum hearth_status read_names_as_types(struct hearth_selector *selector,
+                                              struct hearth_arena *arena, struct hearth_err *err)
+{
+    for (size_t i = 0; i < selector->n; i++) {
+        struct hearth_matcher *matcher = &selector->matchers[i];
+        struct hearth_profile_type type;
+        if (matcher->op != HEARTH_MATCH_EQ || !hearth_str_eq_c(matcher->name, HEARTH_LABEL_NAME) ||
+            hearth_profile_type_parse(matcher->value, &type, NULL) != HEARTH_OK) {
+            continue;
+        }
+
+        struct hearth_str type_id;
+        HEARTH_TRY(write_type_id(&type, arena, &type_id, err));
+        HEARTH_TRY(hearth_selector_add(selector, HEARTH_STR(HEARTH_LABEL_PROFILE_TYPE),
+                                       HEARTH_MATCH_EQ, type_id, arena, err));
+        /* The new matcher takes the place of the other, which owns nothing. */
+        selector->n--;
+        selector->matchers[i] = selector->matchers[selector->n];
+    }
+
+    return HEARTH_OK;
+}
+
 /* Validates, parses and locks; end it in any case. */
 static enum hearth_status begin_label_query(const struct hearth_query *query,
                                             const struct hearth_label_request *request,
@@ -206,6 +240,7 @@ static enum hearth_status begin_label_query(const struct hearth_query *query,
     HEARTH_TRY(hearth_query_range(query, &lookup->range, err));
     HEARTH_TRY(parse_query_selectors(query, request->selectors, request->n_selectors,
                                      &lookup->selector, err));
+    HEARTH_TRY(read_names_as_types(&lookup->selector, query->call.arena, err));
     if (range->empty) {
         return HEARTH_OK;
     }
