@@ -1,7 +1,8 @@
 """What Grafana's data source and Profiles Drilldown send, in their order and with their headers, checked field by field.
 
-The data source's backend speaks Connect with protobuf and accepts gzip; Drilldown's pages speak Connect with JSON through
-the data source's proxy, and plain HTTP.
+The data source's backend speaks Connect with protobuf and accepts gzip: headers, fields and their order are as a proxy
+recorded them between the real one (docs/how-to/grafana.md#state) and hearthd. Drilldown's pages speak Connect with JSON
+through the data source's proxy, and plain HTTP.
 """
 
 import base64
@@ -34,13 +35,16 @@ class Clients(unittest.TestCase):
         cls.server.stop()
 
     def backend(self, method, **request):
-        """As connect-go does with its defaults: protobuf, gzip accepted."""
+        """As the data source does: connect-go with its defaults, and what Grafana says of the panel. With the toggle
+        pyroscopeUTF8LabelNames two methods have an Accept."""
         messages = contract.METHODS[QUERIER + method]
         headers = {
-            "Content-Type": "application/proto", "Connect-Protocol-Version": "1", "Accept-Encoding": "gzip",
-            "User-Agent": "connect-go/1.18.1 (go1.24.1)", "Accept": "*/*; allow-utf8-labelnames=true",
-            "Connect-Timeout-Ms": "30000",
+            "User-Agent": "connect-go/1.19.2 (go1.26.8)", "Accept-Encoding": "gzip", "Connect-Protocol-Version": "1",
+            "Content-Type": "application/proto", "X-Dashboard-Uid": "abc", "X-Datasource-Uid": "hearth", "X-Grafana-Org-Id": "1",
+            "X-Panel-Id": "2", "X-Query-Group-Id": "11112222",
         }
+        if method in ("LabelNames", "SelectSeries"):
+            headers["Accept"] = "*/*; allow-utf8-labelnames=true"
         body = schema.encode(messages.request, request)
         status, found, answer = self.server.http("POST", "/" + QUERIER + method, body, headers)
         self.assertEqual((status, found["content-type"]), (200, "application/proto"), answer)
