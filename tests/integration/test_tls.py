@@ -2,6 +2,7 @@
 
 import hashlib
 import http.client
+import json
 import os
 import pathlib
 import re
@@ -236,8 +237,11 @@ class Tls(unittest.TestCase):
             with socket.create_connection(("127.0.0.1", self.server.tls_port), 30) as connection:
                 connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
                 said = b"".join(iter(lambda: connection.recv(4096), b""))
-            self.assertIn(b"400 Bad Request", said)
-            self.assertTrue(said.endswith(b"This port speaks TLS; use https:// and retry.\n"), said)
+            head, _, error = said.partition(b"\r\n\r\n")
+            self.assertTrue(head.startswith(b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n"), head)
+            self.assertIn(b"\r\nContent-Length: %d\r\n" % len(error), head)
+            self.assertEqual(
+                json.loads(error), {"code": "failed_precondition", "message": "This port speaks TLS; use https:// and retry"})
 
     def test_tls_on_the_plain_port_is_logged(self):
         with socket.create_connection(("127.0.0.1", self.server.port), 30) as raw:

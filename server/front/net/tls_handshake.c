@@ -15,9 +15,12 @@
 #include <openssl/err.h>
 #include <unistd.h>
 
-static const char g_plain_answer[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n"
-                                     "Content-Length: 46\r\nConnection: close\r\n\r\n"
-                                     "This port speaks TLS; use https:// and retry.\n";
+/* An error of Connect, whose clients do not show a plain text. */
+static const char g_plain_answer[] =
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n"
+    "Content-Length: 88\r\nConnection: close\r\n\r\n"
+    "{\"code\":\"failed_precondition\","
+    "\"message\":\"This port speaks TLS; use https:// and retry\"}\n";
 
 /* Looks at the first byte. WAIT: it has not come; MORE: it is a handshake. */
 static enum hearth_tls_turn sniff_client(struct hearth_tls_stream *stream)
