@@ -125,6 +125,9 @@ class OwnMetrics(unittest.TestCase):
             connection.sendall(body[1:])
             self.assertIn(b" 200 ", connection.recv(4096))
         self.assertLess(seconds() - before, 2)
+        latest = self.server.connect("hearth.v1.AdminService/RecentQueries", {})["queries"][0]
+        self.assertEqual(latest["method"], "/" + LABELS)
+        self.assertLess(int(latest["tookUs"]), 2_000_000)
 
     def test_the_cpu_time_of_one_profile_in_eight_counts_for_all(self):
         stages = lambda: {

@@ -25,7 +25,7 @@ void hearth_query_note(struct hearth_rpc *rpc)
     hearth_buf_init(&request, 0);
     hearth_rpc_write_request(rpc, HEARTH_RECENT_QUERY_BYTES, &request);
 
-    int64_t took_ns = hearth_clock_mono_ns() - rpc->started_mono_ns;
+    int64_t took_ns = hearth_rpc_took_ns(rpc, hearth_clock_mono_ns());
     hearth_recent_queries_note(
         rpc->front->recent_queries,
         &(const struct hearth_recent_query){

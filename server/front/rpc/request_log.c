@@ -138,27 +138,20 @@ static void record_own_span(const struct hearth_rpc *rpc, int64_t now_mono_ns)
     hearth_own_traces_record(rpc->front->own_traces, &span);
 }
 
-/* Counts from the complete request, or from its head if it was refused before it was complete. */
-static int64_t time_of_work(const struct hearth_rpc *rpc, int64_t now_mono_ns)
-{
-    bool is_complete = rpc->submitted_mono_ns != 0;
-
-    return now_mono_ns - (is_complete ? rpc->submitted_mono_ns : rpc->started_mono_ns);
-}
-
 void hearth_request_log(struct hearth_rpc *rpc, int64_t now_mono_ns)
 {
     static struct hearth_log_rate fault_rate, slow_rate;
-    int64_t took_ns = now_mono_ns - rpc->started_mono_ns;
     bool is_collected = hearth_rpc_is_collecting(rpc);
     bool is_stream = (rpc->method->flags & HEARTH_METHOD_STREAM) != 0 || is_collected;
+    int64_t took_ns =
+        is_stream ? now_mono_ns - rpc->started_mono_ns : hearth_rpc_took_ns(rpc, now_mono_ns);
 
     if (!is_stream) { /* a stream lasts as long as its client wants */
         char trace_id[HEARTH_TRACE_ID_TEXT + 1];
         struct hearth_str trace =
             rpc->ids.is_sampled ? get_trace_id(rpc, trace_id) : hearth_str_n(NULL, 0);
         hearth_metric_observe_traced_ns(HEARTH_M_RPC_SECONDS, hearth_str_c(rpc->method->path + 1),
-                                        time_of_work(rpc, now_mono_ns), trace);
+                                        took_ns, trace);
     }
 
     if (rpc->status != HEARTH_OK) {

@@ -100,7 +100,7 @@ struct hearth_rpc {
 
     struct hearth_cancel cancel;     /* the deadline of the work (of one run, if it collects) */
     int64_t client_deadline_mono_ns; /* the deadline of the client; INT64_MAX: none */
-    int64_t started_mono_ns;
+    int64_t started_mono_ns;         /* when its head came */
     int64_t submitted_mono_ns; /* when it last began to wait for a thread: with each message */
     struct hearth_arena arena;
     struct hearth_budget
@@ -282,6 +282,17 @@ enum hearth_status hearth_rpc_answer_in_pieces(struct hearth_rpc *rpc, struct he
 
 /* Ignored if value is NULL or HEARTH_RPC_MAX_HEADERS are set. */
 void hearth_rpc_add_header(struct hearth_rpc *rpc, const char *name, const char *value);
+
+/*
+ * Returns how long the request has taken: since it was complete, or since its head came if it was
+ * refused before. For a stream: since its last message.
+ */
+static inline int64_t hearth_rpc_took_ns(const struct hearth_rpc *rpc, int64_t now_mono_ns)
+{
+    bool is_complete = rpc->submitted_mono_ns != 0;
+
+    return now_mono_ns - (is_complete ? rpc->submitted_mono_ns : rpc->started_mono_ns);
+}
 
 /* Cancels requests whose HTTP client has left. Abandons those, and overdue ones, if they can be. */
 void hearth_rpc_cancel_gone(struct hearth_front *front);
