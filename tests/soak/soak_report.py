@@ -1,6 +1,7 @@
 """What a soak says: soak.py --report. Slopes of memory with their intervals, bounds, errors, counts, and a picture.
 
-A slope is one of least squares over all pieces, each with an intercept of its own, without the warm-up of each piece.
+A slope is one of least squares over all pieces, each with an intercept of its own, without the warm-up of each piece;
+a second one is without the first hour of each, in which threads get their first large pushes and queries.
 Neighbouring looks resemble each other, so the interval is widened by the autocorrelation r of the residuals: as many
 looks as there are count like n (1 - r) / (1 + r) independent ones.
 """
@@ -12,6 +13,7 @@ import pathlib
 from plots import Picture
 
 WARM_UP_SECONDS = 900
+HOUR_SECONDS = 3600
 SERIES = {"hearthd_mib": "hearthd", "heap_mib": "allocated by it", "postgres_mib": "PostgreSQL, private"}
 COLORS = {"hearthd_mib": "#1f6f8b", "heap_mib": "#8a8a2b", "postgres_mib": "#b3541e", "lag_s": "#5b7f3a", "query_p99_ms": "#7a5ea8"}
 
@@ -61,7 +63,14 @@ def slope(pieces, column):
     return found, student(max(4, freedom / wider)) * math.sqrt(square / freedom / spread * wider)
 
 
+def slope_text(found):
+    if not found:
+        return "too few looks"
+    return "%+.2f ± %.2f MiB/h%s" % (*found, "" if abs(found[0]) > found[1] else ": not different from 0")
+
+
 def table(rows, pieces, warm, checks):
+    late = [[row for row in piece if row["seconds"] >= HOUR_SECONDS] for piece in pieces]
     seconds = sum(piece[-1]["seconds"] for piece in pieces)
     total = lambda column: sum(piece[-1][column] for piece in pieces)
     highest = lambda column: max(row[column] for row in rows if column in row)
@@ -79,10 +88,9 @@ def table(rows, pieces, warm, checks):
     for column, name in SERIES.items():
         if column not in rows[-1]:
             continue  # measured by an older soak.py
-        found = slope(warm, column)
         yield "memory of %s: at the end, highest" % name, "%.0f, %.0f MiB" % (rows[-1][column], highest(column))
-        yield "its slope after the warm-up, 95 %", "%+.2f ± %.2f MiB/h%s" % (
-            *found, "" if abs(found[0]) > found[1] else ": not different from 0") if found else "too few looks"
+        yield "its slope after the warm-up, 95 %", slope_text(slope(warm, column))
+        yield "its slope after the first hour of each piece, 95 %", slope_text(slope(late, column))
     yield "roll-up lag: highest", "%.0f s" % highest("lag_s")
     yield "late profiles waiting: highest", "%.0f" % highest("late_rows")
     yield "rows queued for a commit: highest", "%.0f" % highest("queued_rows")
