@@ -142,6 +142,7 @@ int main(int argc, char **argv)
 {
     (void)setlocale(LC_TIME, "");
     (void)setlocale(LC_CTYPE, "");
+    (void)setenv("GRPC_VERBOSITY", "NONE", 0); /* its lines would stand before our messages */
     struct cli *cli = hearth_mem_zalloc(sizeof *cli);
     if (cli == NULL) {
         return CLI_FAILED;

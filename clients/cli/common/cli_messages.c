@@ -34,6 +34,28 @@ void cli_say(const char *what, const char *text)
     hearth_buf_release(&line);
 }
 
+/* What may be the reason why a server cannot be reached, by a part of gRPC's or OpenSSL's text. */
+static const struct {
+    const char *cause, *advice;
+} UNREACHABLE[] = {
+    {"http1.x server", "if the port speaks TLS, the URL begins with https://"},
+    {"wrong version number", "if the port does not speak TLS, the URL begins with http://"},
+    {"Connection reset by peer", "is hearthd there, and TLS only if the URL begins with https://?"},
+    {"certificate verify failed", "--ca-file names the authority of the server's certificate"},
+    {"", "is hearthd running there? --url or HEARTH_URL names another server"},
+};
+
+static const char *advise_unreachable(const char *said)
+{
+    size_t i = 0;
+
+    while (strstr(said, UNREACHABLE[i].cause) == NULL) {
+        i++;
+    }
+
+    return UNREACHABLE[i].advice;
+}
+
 /* What follows the server's message; NULL: nothing. */
 static const char *find_advice(const struct cli *cli, enum hearth_status status, const char *said)
 {
@@ -55,7 +77,7 @@ static const char *find_advice(const struct cli *cli, enum hearth_status status,
     case HEARTH_UNAVAILABLE:
         return strncmp(said, "cannot reach ", strlen("cannot reach ")) != 0
                    ? NULL
-                   : "is hearthd running there? --url or HEARTH_URL names another server";
+                   : advise_unreachable(said);
     default:
         return NULL;
     }
