@@ -78,6 +78,7 @@ HTTP_STATUS = {
     UNIMPLEMENTED: 501, "internal": 500, "unavailable": 503, "data_loss": 500, "unauthenticated": 401,
 }
 
+MAX_MATCHERS = 200  # of a selector
 RANGE = {"start": "T-60000", "end": "T+60000"}
 EMPTY_FLAME = {"names": ["total"], "levels": [{"values": [0, 0, 0, 0]}]}
 
@@ -247,6 +248,9 @@ METHODS = {
         Case("values", {**RANGE, "name": "service_name", "matchers": ['{service_name!="shop"}', '{service_name!~"s.*"}']},
              expect={"names": ["after", "before", "heat"]}),
         Case("of a type, named by the metric name", {**RANGE, "name": "zone", "matchers": [CPU + "{}"]}, expect={"names": ["east", "west"]}),
+        Case("of a type, with as many matchers as a selector may have",
+             {**RANGE, "name": "zone", "matchers": [CPU + "{%s}" % ",".join(['zone!="x%d"' % i for i in range(MAX_MATCHERS - 1)])]},
+             expect={"names": ["east", "west"]}),
         Case("of a type of six parts", {**RANGE, "name": "pod", "matchers": [CPU + ":delta{}"]}, expect={"names": ["a"]}),
         Case("of a type that nobody has", {**RANGE, "name": "pod", "matchers": ["memory:inuse_space:bytes:space:bytes{}"]}, expect={}),
         Case("of two types", {**RANGE, "name": "pod", "matchers": [CPU, "memory:inuse_space:bytes:space:bytes"]}, expect={}),

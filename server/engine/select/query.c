@@ -218,11 +218,8 @@ static enum hearth_status read_names_as_types(struct hearth_selector *selector,
 
         struct hearth_str type_id;
         HEARTH_TRY(write_type_id(&type, arena, &type_id, err));
-        HEARTH_TRY(hearth_selector_add(selector, HEARTH_STR(HEARTH_LABEL_PROFILE_TYPE),
-                                       HEARTH_MATCH_EQ, type_id, arena, err));
-        /* The new matcher takes the place of the other, which owns nothing. */
-        selector->n--;
-        selector->matchers[i] = selector->matchers[selector->n];
+        matcher->name = HEARTH_STR(HEARTH_LABEL_PROFILE_TYPE);
+        matcher->value = matcher->literals[0] = type_id;
     }
 
     return HEARTH_OK;
