@@ -23,8 +23,13 @@ static bool scan_token(struct hearth_str s, size_t *at, struct hearth_str *ret)
     while (*at < s.n && is_media_token_byte(s.p[*at])) {
         (*at)++;
     }
+    if (*at == from) {
+        return false; /* the text of an absent header is NULL: no offset may be added to it */
+    }
+
     *ret = hearth_str_n(s.p + from, *at - from);
-    return ret->n > 0;
+
+    return true;
 }
 
 static bool scan_value(struct hearth_str s, size_t *at, struct hearth_str *ret)

@@ -91,6 +91,7 @@ static void knows_the_content_types_of_both_protocols(void **state)
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(unknown); i++) {
         assert_null(hearth_rpc_media_find(hearth_str_c(unknown[i])));
     }
+    assert_null(hearth_rpc_media_find(hearth_str_n(NULL, 0))); /* an absent header */
 }
 
 static void an_unknown_encoding_names_the_known_ones(void **state)
