@@ -203,7 +203,8 @@ static enum hearth_status sum_thread_rows(struct thread_run *run, struct hearth_
         while (to < run->n_entries && run->entries[to].dict == d) {
             to++;
         }
-        status = add_filtered_dict(run, &run->sums.dicts[d], run->entries + from, to - from, err);
+        status = add_filtered_dict(run, &run->sums.dicts[d], to > from ? &run->entries[from] : NULL,
+                                   to - from, err);
     }
 
     hearth_stack_passes_release(&run->passes);
