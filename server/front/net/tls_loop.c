@@ -255,9 +255,17 @@ static bool has_limits(const struct hearth_tls_loop *loop)
            atomic_load(&loop->n_draining) > 0;
 }
 
-/* True if all clients were sent what their libraries wrote. */
-static bool is_drained(const struct hearth_tls_loop *loop)
+/* True if all clients were sent what their libraries wrote, also those of streams that the loop
+ * was given and has not adopted yet. */
+static bool is_drained(struct hearth_tls_loop *loop)
 {
+    hearth_mutex_lock(&loop->lock);
+    bool has_new = loop->inbox.first != NULL;
+    hearth_mutex_unlock(&loop->lock);
+    if (has_new) {
+        return false;
+    }
+
     for (const struct hearth_tls_stream *stream = loop->oldest; stream != NULL;
          stream = stream->next) {
         if (stream->state != HEARTH_TLS_LINGERING) {
@@ -267,7 +275,7 @@ static bool is_drained(const struct hearth_tls_loop *loop)
     return true;
 }
 
-static bool should_stop(const struct hearth_tls_loop *loop, int64_t now, int64_t *stop_ns)
+static bool should_stop(struct hearth_tls_loop *loop, int64_t now, int64_t *stop_ns)
 {
     int stop = atomic_load(&loop->stop);
 

@@ -4,6 +4,7 @@
 
 #include "net/tls.h"
 #include "net/tls_identity.h"
+#include "net/tls_loop.h"
 #include "tcp_pair.h"
 #include "test_certificate.h"
 
@@ -21,7 +22,8 @@
 
 #include <cmocka.h>
 
-#define MANY_BYTES ((size_t)4 << 20)
+#define MANY_BYTES    ((size_t)4 << 20)
+#define WRITTEN_BYTES ((size_t)100000)
 
 static char g_cert[64], g_key[64];
 
@@ -67,7 +69,8 @@ static struct hearth_tls_stream *wait_ready(struct hearth_tls *tls)
     return stream;
 }
 
-static void open_link(struct link *link, enum hearth_client_auth auth)
+/* Connects and takes the library's end; the stream is READY. */
+static struct hearth_tls_stream *shake_link(struct link *link, enum hearth_client_auth auth)
 {
     *link = (struct link){.tls = start_tls(60 * HEARTH_NS_PER_SEC, auth)};
     link->client_fd = connect_raw(link->tls);
@@ -86,6 +89,13 @@ static void open_link(struct link *link, enum hearth_client_auth auth)
     link->side = hearth_tls_side_ref(stream->origin.tls);
     stream->lib_fd = -1;
     assert_int_equal(fcntl(link->lib_fd, F_SETFL, 0), 0);
+
+    return stream;
+}
+
+static void open_link(struct link *link, enum hearth_client_auth auth)
+{
+    struct hearth_tls_stream *stream = shake_link(link, auth);
     hearth_tls_relay_on(link->tls, stream);
 }
 
@@ -284,21 +294,55 @@ static void records_without_data_end_the_connection(void **state)
     close_link(&link);
 }
 
+/* The library writes so much and closes its end. */
+static void write_and_close(struct link *link)
+{
+    char bytes[WRITTEN_BYTES] = {1};
+    assert_int_equal(send(link->lib_fd, bytes, sizeof bytes, 0), (ssize_t)sizeof bytes);
+    close_fd(&link->lib_fd);
+}
+
+static size_t count_received(struct link *link)
+{
+    char bytes[WRITTEN_BYTES];
+    size_t n = 0;
+    for (int got; (got = SSL_read(link->ssl, bytes, sizeof bytes)) > 0;) {
+        n += (size_t)got;
+    }
+    return n;
+}
+
 static void the_stop_sends_what_libraries_wrote(void **state)
 {
     (void)state;
     struct link link;
-    char bytes[100000] = {1};
     open_link(&link, HEARTH_CLIENT_AUTH_NONE);
-    assert_int_equal(send(link.lib_fd, bytes, sizeof bytes, 0), (ssize_t)sizeof bytes);
-    close_fd(&link.lib_fd);
+    write_and_close(&link);
     hearth_tls_free(link.tls);
     link.tls = NULL;
-    size_t n = 0;
-    for (int got; (got = SSL_read(link.ssl, bytes, sizeof bytes)) > 0;) {
-        n += (size_t)got;
-    }
-    assert_int_equal(n, sizeof bytes);
+    assert_int_equal(count_received(&link), WRITTEN_BYTES);
+    close_link(&link);
+}
+
+static void the_stop_sends_for_a_stream_that_was_given_just_before(void **state)
+{
+    (void)state;
+    struct link link;
+    struct hearth_tls_stream *stream = shake_link(&link, HEARTH_CLIENT_AUTH_NONE);
+    write_and_close(&link);
+
+    /* The stop nearly always precedes the first step of the loop's thread. */
+    struct hearth_tls_loop_options options = {.name = "relay"};
+    struct hearth_tls_loop *loop;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(hearth_tls_loop_start(&options, &loop, &err), HEARTH_OK);
+    stream->state = HEARTH_TLS_RELAYING;
+    stream->client.can_read = stream->client.can_write = true;
+    hearth_tls_loop_give(loop, stream);
+    hearth_tls_loop_stop(loop, true);
+
+    assert_int_equal(count_received(&link), WRITTEN_BYTES);
+    hearth_tls_loop_free(loop);
     close_link(&link);
 }
 
@@ -403,6 +447,7 @@ int main(void)
         cmocka_unit_test(a_cut_connection_is_reset),
         cmocka_unit_test(records_without_data_end_the_connection),
         cmocka_unit_test(the_stop_sends_what_libraries_wrote),
+        cmocka_unit_test(the_stop_sends_for_a_stream_that_was_given_just_before),
         cmocka_unit_test(a_connection_without_a_handshake_is_closed),
         cmocka_unit_test(later_handshakes_displace_the_oldest),
         cmocka_unit_test(a_verified_certificate_gives_subject_and_names),
