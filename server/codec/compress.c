@@ -292,30 +292,44 @@ static bool inflate_zstd_frame(struct inflate_run *run, size_t n_out)
     return true;
 }
 
-static enum hearth_status inflate_zstd_stream(struct inflate_run *run, size_t start)
+/* The size that the frame at in_pos declares; UINT64_MAX if it declares none. */
+static enum hearth_status open_zstd_frame(const struct inflate_run *run, size_t start,
+                                          uint64_t *ret_declared)
 {
-    if (!reset_zstd(run->inflater)) {
-        return inflate_fail_memory(run);
-    }
+    uint64_t declared = ZSTD_getFrameContentSize(run->in.p + run->in_pos, run->in.n - run->in_pos);
 
-    ZSTD_inBuffer in = {run->in.p, run->in.n, 0};
-    unsigned long long claimed = ZSTD_getFrameContentSize(run->in.p, run->in.n);
-    bool known = claimed != ZSTD_CONTENTSIZE_UNKNOWN && claimed != ZSTD_CONTENTSIZE_ERROR;
-    if (known && claimed > run->end_limit - start) {
+    if (declared == ZSTD_CONTENTSIZE_UNKNOWN || declared == ZSTD_CONTENTSIZE_ERROR) {
+        declared = UINT64_MAX;
+    } else if (declared > run->end_limit - run->out->n) {
         return inflate_fail_limit(run, start);
     }
 
+    *ret_declared = declared;
+
+    return HEARTH_OK;
+}
+
+static enum hearth_status inflate_zstd_stream(struct inflate_run *run, size_t start)
+{
+    uint64_t declared = 0;
+    size_t frame_start = start, pending;
+
+    if (!reset_zstd(run->inflater)) {
+        return inflate_fail_memory(run);
+    }
+    HEARTH_TRY(open_zstd_frame(run, start, &declared));
+
     /* Trust a declared size up to a plausible ratio: then one step has room for the whole frame. */
     size_t believed = run->in.n > SIZE_MAX / 64 ? SIZE_MAX : run->in.n * 64;
-    bool whole = known && claimed <= believed;
-    if (whole && claimed > 0 && inflate_zstd_frame(run, (size_t)claimed)) {
+    bool whole = declared <= believed;
+    if (whole && declared > 0 && inflate_zstd_frame(run, (size_t)declared)) {
         return HEARTH_OK;
     }
 
     /* Otherwise in steps, each as large as all output so far. */
-    size_t wish = whole ? (size_t)claimed : ZSTD_STEP_BYTES;
+    ZSTD_inBuffer in = {run->in.p, run->in.n, 0};
+    size_t wish = whole ? (size_t)declared : ZSTD_STEP_BYTES;
     wish = wish < MIN_STEP_BYTES ? MIN_STEP_BYTES : wish;
-    size_t pending;
     do {
         struct inflate_window window;
         if (!inflate_open_window(run, wish, &window)) {
@@ -328,6 +342,10 @@ static enum hearth_status inflate_zstd_stream(struct inflate_run *run, size_t st
         if (ZSTD_isError(pending)) {
             return fail_zstd(run, pending);
         }
+        /* libzstd finds this, too, unless it still has the larger buffer of another stream. */
+        if (run->out->n - frame_start + out.pos > declared) {
+            return inflate_fail_damaged(run, "the frame is larger than it declares");
+        }
         if (window.beyond && out.pos > 0) {
             return inflate_fail_limit(run, start);
         }
@@ -337,6 +355,10 @@ static enum hearth_status inflate_zstd_stream(struct inflate_run *run, size_t st
             return inflate_fail_truncated(run);
         }
 
+        if (pending == 0 && in.pos < in.size) {
+            frame_start = run->out->n;
+            HEARTH_TRY(open_zstd_frame(run, start, &declared));
+        }
         size_t so_far = run->out->n - start;
         wish = so_far < ZSTD_STEP_BYTES ? ZSTD_STEP_BYTES : so_far;
     } while (in.pos < in.size || pending != 0);

@@ -402,6 +402,48 @@ static void refuses_a_zstd_window_beyond_32_mib(void **state)
                      HEARTH_OK);
 }
 
+/* libzstd finds it by the room in a buffer, which it keeps from one stream to the next. */
+static void a_zstd_frame_larger_than_it_declares_is_damaged_whatever_came_before(void **state)
+{
+    (void)state;
+    /* It declares 517 bytes; its first block repeats one byte 131,072 times. */
+    const struct hearth_str large =
+        HEARTH_STR("\x28\xb5\x2f\xfd\x44\x58\x05\x01\x02\x00\x10\x00\x33");
+    struct hearth_buf zeros, packed, first = zstd_of(HEARTH_STR("abc")), second, out;
+    struct hearth_inflater *inflater = hearth_inflater_new();
+    hearth_buf_init(&zeros, 0);
+    hearth_buf_init(&second, 0);
+    hearth_buf_init(&out, 0);
+    memset(hearth_buf_reserve(&zeros, 3 * MIB), 0, 3 * MIB);
+    zeros.n = 3 * MIB;
+    packed = zstd_of(hearth_buf_view(&zeros));
+    hearth_buf_str(&second, hearth_buf_view(&first));
+    hearth_buf_str(&second, large);
+
+    const struct hearth_str streams[] = {large, hearth_buf_view(&second), hearth_buf_view(&packed),
+                                         large, hearth_buf_view(&second)};
+    const size_t caps[] = {4096, MIB, 3 * MIB, 4096, MIB};
+    for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
+        assert_int_equal(
+            hearth_inflate(inflater, HEARTH_COMPRESSION_ZSTD, streams[i], caps[i], &out, &g_err),
+            i == 2 ? HEARTH_OK : HEARTH_INVALID_ARGUMENT);
+    }
+    assert_non_null(strstr(g_err.msg, "the frame is larger than it declares"));
+
+    /* A later frame that declares more than there is room for is refused before it is read. */
+    const struct hearth_str cut = hearth_str_n(second.p, second.n - 2);
+    assert_int_equal(hearth_inflate(inflater, HEARTH_COMPRESSION_ZSTD, cut, 100, &out, &g_err),
+                     HEARTH_RESOURCE_EXHAUSTED);
+    assert_int_equal(out.n, 3 * MIB);
+
+    hearth_inflater_free(inflater);
+    hearth_buf_release(&out);
+    hearth_buf_release(&second);
+    hearth_buf_release(&first);
+    hearth_buf_release(&packed);
+    hearth_buf_release(&zeros);
+}
+
 static void skippable_zstd_frames_are_skipped(void **state)
 {
     (void)state;
@@ -743,6 +785,7 @@ int main(void)
         cmocka_unit_test(errors_name_the_fault_and_its_place),
         cmocka_unit_test(inflates_zlib_streams),
         cmocka_unit_test(refuses_a_zstd_window_beyond_32_mib),
+        cmocka_unit_test(a_zstd_frame_larger_than_it_declares_is_damaged_whatever_came_before),
         cmocka_unit_test(skippable_zstd_frames_are_skipped),
         cmocka_unit_test(lz4_frames_of_every_kind_are_inflated),
         cmocka_unit_test(errors_name_the_fault_of_an_lz4_frame),
