@@ -242,6 +242,7 @@ static enum hearth_status take_section(struct hearth_yaml *reading, void *contex
     const char *from = name_place(file->config, file->path, reading->key_line);
 
     (void)ret_known;
+    reading->may_repeat = true; /* find_section and take_value name both places */
     enum hearth_status status = find_section(file, key, from, &why);
     if (status == HEARTH_OK && !hearth_yaml_is_null(value)) {
         if (value->type != YAML_MAPPING_NODE) {

@@ -156,6 +156,10 @@ static enum hearth_status take_label(struct hearth_yaml *reading, void *context,
                            "line %d: the group has more than %d labels", hearth_yaml_line(value),
                            MAX_LABELS);
     }
+    if (key.n == 0) {
+        return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
+                           "line %d: the name of a label is empty", hearth_yaml_line(value));
+    }
     if (hearth_str_starts(key, HEARTH_STR("__")) || hearth_str_eq_c(key, "job") ||
         hearth_str_eq_c(key, "instance")) {
         return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,

@@ -26,6 +26,25 @@ yaml_node_t *hearth_yaml_node(struct hearth_yaml *reading, int id)
     return node;
 }
 
+static enum hearth_status check_is_first(struct hearth_yaml *reading, const yaml_node_t *node,
+                                         const yaml_node_pair_t *pair)
+{
+    const yaml_node_t *key = hearth_yaml_node(reading, pair->key);
+    struct hearth_str text = hearth_yaml_text(key);
+
+    for (const yaml_node_pair_t *other = node->data.mapping.pairs.start; other < pair; other++) {
+        const yaml_node_t *earlier = hearth_yaml_node(reading, other->key);
+        if (hearth_str_eq(hearth_yaml_text(earlier), text)) {
+            return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
+                               "line %d: \"" HEARTH_STR_FMT "\" already stands on line %d",
+                               hearth_yaml_line(key), HEARTH_STR_ARG(text),
+                               hearth_yaml_line(earlier));
+        }
+    }
+
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_yaml_mapping(struct hearth_yaml *reading, const yaml_node_t *node,
                                        hearth_yaml_member_fn *take, void *context)
 {
@@ -38,6 +57,9 @@ enum hearth_status hearth_yaml_mapping(struct hearth_yaml *reading, const yaml_n
          pair < node->data.mapping.pairs.top; pair++) {
         const yaml_node_t *key = hearth_yaml_node(reading, pair->key);
         bool known = true;
+        if (!reading->may_repeat) {
+            HEARTH_TRY(check_is_first(reading, node, pair));
+        }
         reading->key_line = hearth_yaml_line(key);
         HEARTH_TRY(take(reading, context, hearth_yaml_text(key),
                         hearth_yaml_node(reading, pair->value), &known));
