@@ -32,13 +32,18 @@ class IdleMemory(unittest.TestCase):
             self.server.push(profile.encode(), {"service_name": "deep", "__name__": "process_cpu", "pod": str(series)})
 
         side = {"profileType": CPU, "labelSelector": '{service_name="deep"}', "start": start - 1000, "end": start + 1000}
-        ask = lambda _: self.server.connect("hearth.v1.QueryService/Diff", {"left": side, "right": side, "maxNodes": 1000})
-        with concurrent.futures.ThreadPoolExecutor(6) as pool:
-            self.assertEqual(len({answer["flamegraph"]["total"] for answer in pool.map(ask, range(60))}), 1)
 
-        # Dictionaries and name trees stay, arenas do not.
-        before = self.anonymous_mib()
-        eventually(lambda: self.anonymous_mib() < before - 10, 60, what="10 MiB given back of %d" % before)
+        def ask(_):
+            answer = self.server.connect("hearth.v1.QueryService/Diff", {"left": side, "right": side, "maxNodes": 1000})
+            return answer["flamegraph"]["total"], self.anonymous_mib()
+
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            totals, sizes = zip(*pool.map(ask, range(60)))
+        self.assertEqual(len(set(totals)), 1)
+
+        # Dictionaries and name trees stay, arenas do not. On a slow machine much is given back between the queries.
+        most = max(sizes)
+        eventually(lambda: self.anonymous_mib() < most - 10, 60, what="10 MiB given back of %d" % most)
 
     def test_an_idle_server_keeps_no_memory_for_the_next_push(self):
         rng = random.Random(4)
