@@ -168,13 +168,6 @@ static enum hearth_status take_context(struct hearth_yaml *reading, void *contex
         hearth_err_prefix(reading->err, "line %d", hearth_yaml_line(value));
         return HEARTH_INVALID_ARGUMENT;
     }
-    for (size_t i = 0; i < contexts->n; i++) {
-        if (strcmp(contexts->v[i].name, one->name) == 0) {
-            return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
-                               "line %d: there is a context %s already", hearth_yaml_line(value),
-                               one->name);
-        }
-    }
     HEARTH_TRY(hearth_yaml_mapping(reading, value, take_setting, one));
     if (one->values[CLI_SETTING_URL] == NULL) {
         return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
