@@ -7,6 +7,7 @@ temporary directory: in HEARTH_TEST_ROOT of ./dev test, where bin/initdb copies 
 import atexit
 import contextlib
 import ctypes
+import functools
 import getpass
 import http.client
 import json
@@ -22,6 +23,7 @@ import sys
 import tempfile
 import threading
 import time
+import unittest
 
 import grpc
 
@@ -92,11 +94,21 @@ class RpcError(Exception):
         self.code, self.message, self.http_status, self.metadata = code, message, http_status, metadata or {}
 
 
+@functools.cache
+def sanitizer():
+    """The runtime of the sanitizer that hearthd is built with; empty without one."""
+    libraries = subprocess.run(["ldd", HEARTHD], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"=> (\S+/lib(?:clang_rt\.)?[at]san\S*)", libraries)
+    return found[1] if found else ""
+
+
 def server_environment(extra=None):
     """hearthd refuses HEARTH_ variables that it does not know, and the tests have some of their own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HEARTH_")}
     # The client has contexts and answers for completion there. Not even root can make folders below it.
     kept["XDG_CONFIG_HOME"] = kept["XDG_CACHE_HOME"] = "/dev/null"
+    if sanitizer():
+        kept.setdefault("LSAN_OPTIONS", "print_suppressions=0:suppressions=%s" % (ROOT / "tests/lib/leaks.supp"))
     return {**kept, **(extra or {})}
 
 
@@ -117,6 +129,14 @@ def recording():
 
 recorded = set()
 recorded_lock = threading.Lock()
+
+
+def unless_sanitized(reason):
+    return unittest.skipIf(sanitizer(), "with a sanitizer " + reason)
+
+
+# A sanitizer keeps freed memory for a while and shadows the rest.
+MEMORY_FACTOR = 4 if sanitizer() else 1
 
 
 def now_ms():

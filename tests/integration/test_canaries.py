@@ -18,7 +18,7 @@ import grpc
 
 from pprof import Profile
 from server import (
-    HEARTH, HEARTHD, Cluster, RpcError, Server, eventually, server_environment, sql, temporary_directory,
+    HEARTH, HEARTHD, Cluster, RpcError, Server, eventually, server_environment, sql, temporary_directory, unless_sanitized,
 )
 
 NO_DATABASE = "postgresql://user:%s@127.0.0.1:1/nothing"
@@ -220,6 +220,7 @@ class Canaries(unittest.TestCase):
         self.assert_absent([word], {**found, "log": server.log().encode()})
 
     @unittest.skipUnless(shutil.which("gdb") and os.geteuid() == 0, "memory is dumped by gdb as root")
+    @unless_sanitized("a dump has terabytes of shadow memory")
     def test_memory_that_root_dumps_has_no_secret(self):
         """By default nothing of the memory is in a dump; with --dumpable, all but the pages of secrets."""
         for options in ([], ["--dumpable"]):

@@ -13,7 +13,7 @@ import unittest
 
 import tasks
 from pprof import Profile
-from server import HEARTHD, ROOT, Server, eventually
+from server import HEARTHD, ROOT, Server, eventually, unless_sanitized
 
 BUILD = pathlib.Path(HEARTHD).resolve().parents[1]
 HERE = pathlib.Path(__file__).resolve().parent
@@ -48,6 +48,7 @@ def shop():
     return p.encode()
 
 
+@unless_sanitized("the libraries are not built")
 class ClientLibrary(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

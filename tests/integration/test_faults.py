@@ -18,7 +18,7 @@ import grpc
 
 import test_crash
 from questions import CPU
-from server import PROFILES, Cluster, Server, eventually, note, now_ms, temporary_directory
+from server import PROFILES, Cluster, Server, eventually, note, now_ms, sanitizer, temporary_directory
 
 HERE = pathlib.Path(__file__).resolve().parent
 LONG = bool(os.environ.get("HEARTH_TEST_LONG"))
@@ -49,6 +49,8 @@ class Faults:
         with open(path, "r+b") as file:
             self.numbers = mmap.mmap(file.fileno(), 24)
         self.env = {"LD_PRELOAD": Faults.library, "FAULTS_FILE": path}
+        # For a hearthd, whose sanitizer has to be loaded first.
+        self.server_env = {**self.env, "LD_PRELOAD": "%s %s" % (sanitizer(), Faults.library)}
 
     def clock(self, seconds):
         self.numbers[0:8] = struct.pack("<q", seconds * NS)
@@ -126,7 +128,7 @@ class Clocks(WithLoad):
     def test_clocks_jump_by_an_hour_forwards_and_back(self):
         self.of_database, self.of_server = Faults(), Faults()
         cluster = Cluster(env=self.of_database.env)
-        self.begin(cluster, Server(*OPTIONS, database_url=cluster.url(), env=self.of_server.env))
+        self.begin(cluster, Server(*OPTIONS, database_url=cluster.url(), env=self.of_server.server_env))
         for pusher in self.pushers:
             pusher.refusals = (*pusher.refusals, grpc.StatusCode.INVALID_ARGUMENT)
 

@@ -80,9 +80,6 @@ class FrontAbuse(unittest.TestCase):
             "--max-request-bytes", "8m",
             "--grpc-memory-quota", "256m",
         )
-        with open("/proc/%d/maps" % cls.server.process.pid) as maps:
-            # A sanitizer keeps freed memory for a while and shadows the rest.
-            cls.memory_factor = 4 if re.search(r"libasan|libclang_rt", maps.read()) else 1
 
     @classmethod
     def tearDownClass(cls):
@@ -115,7 +112,7 @@ class FrontAbuse(unittest.TestCase):
             return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmRSS"))
 
     def assert_rss_below(self, limit):
-        self.assertLess(self.rss() / MB, limit / MB * self.memory_factor)
+        self.assertLess(self.rss() / MB, limit / MB * server.MEMORY_FACTOR)
 
     def descriptors(self):
         """Of each kind, without connections to PostgreSQL, by Unix sockets: those come when work needs them, and stay."""
@@ -222,7 +219,7 @@ class FrontAbuse(unittest.TestCase):
                 sock.sendall(b"G")
             time.sleep(1)
             # Neither does the listener spin.
-            self.assertLess(self.cpu_seconds() - started[1], 0.7 * self.memory_factor)
+            self.assertLess(self.cpu_seconds() - started[1], 0.7 * server.MEMORY_FACTOR)
             for sock in socks:
                 sock.close()
             time.sleep(0.2)
@@ -277,7 +274,7 @@ class FrontAbuse(unittest.TestCase):
             )
             self.assertEqual(status, 413)
             self.assertIn(b"resource_exhausted", body)
-        self.assertLess(self.rss() - before, 80 * MB * self.memory_factor)
+        self.assertLess(self.rss() - before, 80 * MB * server.MEMORY_FACTOR)
 
     def grpc_bomb(self, encoding):
         body = raw_h2.message(self.bomb(1024 * MB, encoding), compressed=True)
@@ -309,7 +306,7 @@ class FrontAbuse(unittest.TestCase):
             answer = self.grpc_bomb(encoding)
             self.assertIn(b"grpc-status\x018", answer)
             self.assertIn(b"max-request-bytes", answer)
-        self.assertLess(self.rss() - before, 80 * MB * self.memory_factor)
+        self.assertLess(self.rss() - before, 80 * MB * server.MEMORY_FACTOR)
 
     def test_an_announced_oversize_body_is_refused_before_it_is_read(self):
         with self.dial() as sock:
@@ -379,7 +376,7 @@ class FrontAbuse(unittest.TestCase):
         for sock in socks:
             sock.sendall(request_bytes(server.PUSH, b"")[:-4].replace(b"Length: 0", b"Length: 8000000") + b"\r\n\r\nx")
         time.sleep(0.5)
-        self.assertLess(self.rss() - before, 150 * MB * self.memory_factor)
+        self.assertLess(self.rss() - before, 150 * MB * server.MEMORY_FACTOR)
         for sock in socks:
             sock.close()
 
@@ -446,12 +443,12 @@ class FrontAbuse(unittest.TestCase):
             for _ in range(3):
                 sent, peak = self.continuation_flood(frame(raw_h2.CONTINUATION, 0, 1, part), others_are_served)
                 self.assertLess(sent, 900 * MB)
-                self.assertLess(peak, 700 * MB * self.memory_factor)
+                self.assertLess(peak, 700 * MB * server.MEMORY_FACTOR)
         self.assertLess(slowest[0], 15)
         self.assertEqual(self.connections_metric("cut") - before, 6)
         # And the memory is given back.
         deadline = time.monotonic() + 50
-        while self.rss() > 300 * MB * self.memory_factor and time.monotonic() < deadline:
+        while self.rss() > 300 * MB * server.MEMORY_FACTOR and time.monotonic() < deadline:
             time.sleep(0.1)
         self.assert_rss_below(300 * MB)
 
@@ -531,9 +528,8 @@ class FrontAbuse(unittest.TestCase):
                 pass
         self.assert_rss_below(600 * MB)
 
+    @server.unless_sanitized("what was freed is kept; there is nothing to give back")
     def test_a_rapid_reset_from_many_connections_gives_its_memory_back(self):
-        if self.memory_factor > 1:
-            self.skipTest("a sanitizer's allocator keeps what was freed; there is nothing to give back")
         pair = frame(raw_h2.HEADERS, raw_h2.END_HEADERS, 0, call_headers("/" + NAMES))[9:]
         pieces = [
             b"".join(
@@ -564,7 +560,7 @@ class FrontAbuse(unittest.TestCase):
             thread.start()
         for thread in threads:
             thread.join()
-        server.eventually(lambda: self.rss() < before + 90 * MB * self.memory_factor, 20, what="memory given back")
+        server.eventually(lambda: self.rss() < before + 90 * MB * server.MEMORY_FACTOR, 20, what="memory given back")
 
     def test_a_call_without_a_whole_message_is_an_error(self):
         for body in (b"", b"\x00\x00", raw_h2.message(b"xyz")[:-1]):

@@ -392,7 +392,7 @@ class Spool(unittest.TestCase):
         """What a disk holds after a failed sync is not known, and a second sync that succeeds proves nothing."""
         disk = Faults()
         self.server.terminate()
-        self.server = self.start(env=disk.env)
+        self.server = self.start(env=disk.server_env)
         self.push(value=1)
         self.away()
         self.assertEqual(self.push(value=2), "1")

@@ -37,10 +37,6 @@ def send_without_end(port, n):
 class Stress(unittest.TestCase):
     def setUp(self):
         self.server = server.Server("--log-level", "debug", database_url=NO_DATABASE, wait=False)
-        with open("/proc/%d/maps" % self.server.process.pid) as maps:
-            text = maps.read()
-        # A sanitizer keeps freed memory for a while and shadows the rest.
-        self.memory_factor = 4 if any(name in text for name in ("libasan", "libtsan", "libclang_rt")) else 1
         self.channels = [own_connection(self.server.port) for _ in range(4)]
 
     def tearDown(self):
@@ -74,7 +70,7 @@ class Stress(unittest.TestCase):
         server.eventually(lambda: self.handled() == IDLE, what="a large message of each")
         server.eventually(lambda: self.value("hearth_push_memory_bytes") == 0, what="their memory is given back")
         # Some 16 KB of gRPC's for each stream, and what the heap keeps; not the 20 MB of their messages.
-        self.assertLess((self.rss() - before) / MB, 40 * self.memory_factor)
+        self.assertLess((self.rss() - before) / MB, 40 * server.MEMORY_FACTOR)
 
         clients = self.clients(SENDING // 2)
         server.eventually(lambda: self.open_streams() == IDLE + SENDING, what="those that send")

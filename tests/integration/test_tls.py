@@ -21,7 +21,10 @@ import certificates
 import pprof
 import prometheus
 import wire
-from server import HEARTH, HEARTHD, PUSH, Cluster, Server, eventually, in_threads, now_ms, server_environment, temporary_directory
+from server import (
+    HEARTH, HEARTHD, PUSH, Cluster, Server, eventually, in_threads, now_ms, server_environment, temporary_directory,
+    unless_sanitized,
+)
 
 HEALTH = "/grpc.health.v1.Health/Check"
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
@@ -485,6 +488,7 @@ class Files(unittest.TestCase):
         eventually(is_empty)
         server.stop()
 
+    @unless_sanitized("a connection takes hundreds of kilobytes")
     def test_many_idle_connections_take_little_memory(self):
         server = self.start()
         context = ssl.create_default_context(cafile=self.ca.file)
