@@ -123,6 +123,8 @@ class Contexts(unittest.TestCase):
         self.ran("context", "add", "a", "--url", "http://a.example")
         self.ran("context", "add", "staging", "--url", "http://b.example", "--tenant", "it's b")
         self.refused(FAILED, "there is a context a already", "context", "add", "a", "--url", "http://c.example")
+        self.refused(USAGE, "the header x-a is given twice", "context", "add", "b", "--url", "http://c.example",
+                     "-H", "X-A: 1", "-H", "x-a: 2")
         self.ran("context", "use", "staging")
         self.assertEqual(self.settings()["tenant"], ("it's b", "file", "context staging"))
         self.refused(NO_DATA, 'has no context "stagin"; did you mean staging?', "context", "use", "stagin")
@@ -169,6 +171,8 @@ class Contexts(unittest.TestCase):
             ("context: {}\n", 'line 1: "context" is unknown here'),
             ("contexts: {a: {tenant: x}}\n", "the context a has no url"),
             ("contexts: {a: {url: 'http://a', headers: {te: x}}}\n", "the header te cannot be given"),
+            ("contexts: {a: {url: 'http://a', headers: {x: y, X: z}}}\n", "the header X is given twice"),
+            ("contexts: {a: {url: 'http://a', headers: {x:y: z}}}\n", '"x:y" is no name of a header'),
             ("contexts: {a: {url: 'http://a', token-file: x}}\n", "token-file must be an absolute path"),
             ("contexts: {'a b': {url: 'http://a'}}\n", '"a b" is no name of a context'),
             ("contexts: {a: {url: x}, a: {url: y}}\n", 'line 1: "a" already stands on line 1'),

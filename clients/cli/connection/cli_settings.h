@@ -122,5 +122,9 @@ HEARTH_MUST_CHECK enum hearth_status cli_find_context(struct cli *cli,
 /* INVALID_ARGUMENT if a text cannot be a name: 1 to 64 letters, digits, "." "_" and "-". */
 HEARTH_MUST_CHECK enum hearth_status cli_check_context_name(const char *name,
                                                             struct hearth_err *err);
+/* INVALID_ARGUMENT if one of the first n headers has the name, too: the file has one value for it. */
+HEARTH_MUST_CHECK enum hearth_status cli_check_header_is_first(const struct cli_texts *headers,
+                                                               size_t n, struct hearth_str name,
+                                                               struct hearth_err *err);
 
 #endif

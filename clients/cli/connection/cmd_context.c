@@ -313,6 +313,8 @@ static enum hearth_status check_context(struct cli *cli)
         cli->header_lines[i] = cli->header_texts.v[i];
         HEARTH_TRY(
             hearth_header_parse(hearth_str_c(cli->header_lines[i]), &cli->headers[i], &cli->err));
+        HEARTH_TRY(
+            cli_check_header_is_first(&cli->header_texts, i, cli->headers[i].name, &cli->err));
     }
     cli->n_headers = cli->header_texts.n;
     cli_client_options(cli, &options);

@@ -55,6 +55,23 @@ static enum hearth_status read_context_text(struct hearth_yaml *reading, const y
     return HEARTH_OK;
 }
 
+enum hearth_status cli_check_header_is_first(const struct cli_texts *headers, size_t n,
+                                             struct hearth_str name, struct hearth_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct hearth_header earlier;
+        HEARTH_TRY(hearth_header_parse(hearth_str_c(headers->v[i]), &earlier, err));
+        if (hearth_str_eq_nocase(earlier.name, name)) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "the header " HEARTH_STR_FMT " is given twice; a context has one "
+                               "value for each",
+                               HEARTH_STR_ARG(name));
+        }
+    }
+
+    return HEARTH_OK;
+}
+
 /* ---- reading ---- */
 
 static enum hearth_status take_header(struct hearth_yaml *reading, void *context,
@@ -77,7 +94,15 @@ static enum hearth_status take_header(struct hearth_yaml *reading, void *context
     if (line == NULL) {
         return HEARTH_FAIL_ARENA(reading->err, reading->arena);
     }
-    if (hearth_header_parse(hearth_str_c(line), &header, reading->err) != HEARTH_OK) {
+    enum hearth_status status = hearth_header_parse(hearth_str_c(line), &header, reading->err);
+    if (status == HEARTH_OK && header.name.n != key.n) { /* it has a colon */
+        status = HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
+                             "\"" HEARTH_STR_FMT "\" is no name of a header", HEARTH_STR_ARG(key));
+    }
+    if (status == HEARTH_OK) {
+        status = cli_check_header_is_first(headers, headers->n, key, reading->err);
+    }
+    if (status != HEARTH_OK) {
         hearth_err_prefix(reading->err, "line %d", hearth_yaml_line(value));
         return HEARTH_INVALID_ARGUMENT;
     }
