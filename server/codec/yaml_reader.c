@@ -36,7 +36,7 @@ static enum hearth_status check_is_first(struct hearth_yaml *reading, const yaml
         const yaml_node_t *earlier = hearth_yaml_node(reading, other->key);
         if (hearth_str_eq(hearth_yaml_text(earlier), text)) {
             return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
-                               "line %d: \"" HEARTH_STR_FMT "\" already stands on line %d",
+                               "line %d: \"" HEARTH_STR_FMT "\" is already set on line %d",
                                hearth_yaml_line(key), HEARTH_STR_ARG(text),
                                hearth_yaml_line(earlier));
         }

@@ -175,7 +175,7 @@ class Contexts(unittest.TestCase):
             ("contexts: {a: {url: 'http://a', headers: {x:y: z}}}\n", '"x:y" is no name of a header'),
             ("contexts: {a: {url: 'http://a', token-file: x}}\n", "token-file must be an absolute path"),
             ("contexts: {'a b': {url: 'http://a'}}\n", '"a b" is no name of a context'),
-            ("contexts: {a: {url: x}, a: {url: y}}\n", 'line 1: "a" already stands on line 1'),
+            ("contexts: {a: {url: x}, a: {url: y}}\n", 'line 1: "a" is already set on line 1'),
             ("contexts: {a: {url: \"x\\ny\"}}\n", "expected a text of one line"),
             ("contexts: [\n", "line "),
             ("# %s\n" % ("x" * (1 << 20)), "not a regular file of at most 1024 KiB"),

@@ -24,7 +24,7 @@ struct hearth_yaml {
     struct hearth_arena *arena;
     struct hearth_err *err;
     int key_line;    /* of the member that is given to a hearth_yaml_member_fn */
-    bool may_repeat; /* set by a hearth_yaml_member_fn that itself refuses keys that stand twice */
+    bool may_repeat; /* set by a hearth_yaml_member_fn that itself refuses repeated keys */
 };
 
 /* The text of a scalar, in the tree; empty for other nodes. */
@@ -37,9 +37,9 @@ yaml_node_t *hearth_yaml_node(struct hearth_yaml *reading, int id);
 typedef enum hearth_status hearth_yaml_member_fn(struct hearth_yaml *reading, void *context,
                                                  struct hearth_str key, const yaml_node_t *value,
                                                  bool *ret_known);
-/* Give each member of a mapping to `take`. An unknown key is an error, and so is one that stands
- * twice, because one of its values would be ignored. Each member is compared with all before it:
- * `take` limits their number. */
+/* Give each member of a mapping to `take`. An unknown key is an error, and so is a repeated one,
+ * because one of its values would be ignored. Each key is compared with all before it: `take`
+ * limits their number. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_yaml_mapping(struct hearth_yaml *reading, const yaml_node_t *node,
                                        hearth_yaml_member_fn *take, void *context);
