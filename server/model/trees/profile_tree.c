@@ -125,14 +125,17 @@ static void count_stacked(const struct hearth_stacktree *tree, size_t *ret_sampl
     }
 }
 
-/* A function, a line and a location for each name but the root's; then the texts of the type. */
+/*
+ * A function, a line and a location for each name; then the texts of the type. Name 0, which is
+ * empty, is that of the root, but also of functions without a name.
+ */
 static void name_functions(const struct hearth_stacktree *tree, struct hearth_str type,
                            struct hearth_str unit, struct hearth_profile *p)
 {
     p->strings[0] = hearth_str_n("", 0);
     for (uint32_t i = 0; i < p->n_functions; i++) {
-        p->strings[i + 1] = tree->names[i + 1];
-        p->functions[i] = (struct hearth_function){.name = i + 1, .system_name = i + 1};
+        p->strings[i] = tree->names[i];
+        p->functions[i] = (struct hearth_function){.name = i, .system_name = i};
         p->lines[i] = (struct hearth_line){.function = i};
         p->locations[i] =
             (struct hearth_location){.mapping = HEARTH_NO_INDEX, .first_line = i, .n_lines = 1};
@@ -153,8 +156,7 @@ static void write_stacks(const struct hearth_stacktree *tree, struct hearth_prof
         p->values[sample] = tree->nodes[i].self;
         p->stack_first[sample++] = n;
         for (uint32_t at = i; at != 0; at = parent_of(tree, at)) {
-            uint32_t name = tree->nodes[at].name;
-            p->stack_locs[n++] = name == 0 ? HEARTH_NO_INDEX : name - 1;
+            p->stack_locs[n++] = tree->nodes[at].name;
         }
     }
     p->stack_first[sample] = n;
@@ -167,7 +169,8 @@ enum hearth_status hearth_stacktree_to_profile(const struct hearth_stacktree *tr
     assert(tree != NULL && ret != NULL);
 
     struct hearth_arena *arena = tree->arena;
-    size_t n_functions = tree->n_names > 0 ? tree->n_names - 1 : 0, n_samples, n_frames;
+    size_t n_functions = tree->n_names, n_samples, n_frames;
+    size_t n_strings = (n_functions > 0 ? n_functions : 1) + 2;
     count_stacked(tree, &n_samples, &n_frames);
     if (n_frames > INT32_MAX) {
         return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
@@ -176,7 +179,7 @@ enum hearth_status hearth_stacktree_to_profile(const struct hearth_stacktree *tr
     }
 
     *ret = (struct hearth_profile){
-        .strings = hearth_arena_calloc(arena, n_functions + 3, sizeof *ret->strings),
+        .strings = hearth_arena_calloc(arena, n_strings, sizeof *ret->strings),
         .types = hearth_arena_calloc(arena, 1, sizeof *ret->types),
         .functions = hearth_arena_calloc(arena, n_functions, sizeof *ret->functions),
         .lines = hearth_arena_calloc(arena, n_functions, sizeof *ret->lines),
@@ -185,7 +188,7 @@ enum hearth_status hearth_stacktree_to_profile(const struct hearth_stacktree *tr
         .stack_locs = hearth_arena_calloc(arena, n_frames, sizeof *ret->stack_locs),
         .values = hearth_arena_calloc(arena, n_samples, sizeof *ret->values),
         .label_first = hearth_arena_calloc(arena, n_samples + 1, sizeof *ret->label_first),
-        .n_strings = (uint32_t)n_functions + 3,
+        .n_strings = (uint32_t)n_strings,
         .n_types = 1,
         .n_functions = (uint32_t)n_functions,
         .n_lines = (uint32_t)n_functions,

@@ -301,6 +301,31 @@ static void a_tree_survives_its_conversion_to_a_profile_and_back(void **state)
     fixture_release(&f);
 }
 
+static void a_function_without_a_name_is_a_function_of_the_profile(void **state)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_profile profile;
+    struct fixture f;
+
+    (void)state;
+    fixture_init(&f);
+    add(&f, "a;;b", 5);
+    seal(&f);
+    assert_int_equal(hearth_stacktree_to_profile(&f.tree, HEARTH_STR("cpu"),
+                                                 HEARTH_STR("nanoseconds"), &profile, &err),
+                     HEARTH_OK);
+
+    assert_int_equal(profile.n_stack_locs, 3);
+    static const char *const wanted[] = {"b", "", "a"};
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_not_equal(profile.stack_locs[i], HEARTH_NO_INDEX);
+        const struct hearth_location *location = &profile.locations[profile.stack_locs[i]];
+        uint32_t function = profile.lines[location->first_line].function;
+        assert_true(hearth_str_eq_c(profile.strings[profile.functions[function].name], wanted[i]));
+    }
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +333,7 @@ int main(void)
         cmocka_unit_test(totals_stay_but_for_focus_which_leaves_that_of_the_function),
         cmocka_unit_test(several_functions_may_be_meant),
         cmocka_unit_test(a_tree_survives_its_conversion_to_a_profile_and_back),
+        cmocka_unit_test(a_function_without_a_name_is_a_function_of_the_profile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
