@@ -5,10 +5,9 @@
  *     # labels: {"job":"x"}
  *     #	0x4dd1f8	main.wait+0x18	/src/main.go:26
  */
-#include "hearth/codec/json_reader.h"
-
 #include "legacy/legacy_reader.h"
 #include "text/named_frame.h"
+#include "text/text_bytes.h"
 
 #define MAX_STACK 65536u /* addresses and functions of one sample */
 
@@ -139,14 +138,76 @@ static enum hearth_status read_go_function(struct legacy_reader *r, struct heart
 
 /* ---- labels ---- */
 
-static enum hearth_status read_label(struct legacy_reader *r, struct hearth_json_reader *json,
-                                     struct hearth_str key, struct hearth_err *err)
+/* Writes the text without Go's escapes, which is not longer; SIZE_MAX: an unknown escape. */
+static size_t unescape_go_text(struct hearth_str text, char *out)
 {
-    struct hearth_str value = hearth_json_reader_text(json, r->arena);
+    static const char names[] = "abfnrtv\\\"", values[] = "\a\b\f\n\r\t\v\\\"";
+    size_t n = 0;
 
-    if (hearth_json_reader_failed(json)) {
+    for (size_t i = 0; i < text.n;) {
+        if (text.p[i] != '\\') {
+            out[n++] = text.p[i++];
+            continue;
+        }
+
+        char c = i + 1 < text.n ? text.p[i + 1] : '\0';
+        const char *name = c == '\0' ? NULL : strchr(names, c);
+        i += 2;
+        if (name != NULL) {
+            out[n++] = values[name - names];
+            continue;
+        }
+
+        /* A byte that is no character, or a character. */
+        size_t n_digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
+        uint64_t value;
+        if (n_digits == 0 || n_digits > text.n - i ||
+            !hearth_str_hex_to_u64(hearth_str_n(text.p + i, n_digits), &value) ||
+            value > 0x10FFFF) {
+            return SIZE_MAX;
+        }
+        i += n_digits;
+        if (c == 'x') {
+            out[n++] = (char)(unsigned char)value;
+        } else {
+            n += hearth_text_put_utf8(out + n, (uint32_t)value);
+        }
+    }
+
+    return n;
+}
+
+/* A text in quotes, which is removed from the line; *ret.p is NULL for other texts. */
+static enum hearth_status take_go_text(struct legacy_reader *r, struct hearth_str *line,
+                                       struct hearth_str *ret, struct hearth_err *err)
+{
+    size_t end = 1;
+
+    *ret = hearth_str_n(NULL, 0);
+    while (end < line->n && line->p[end] != '"') {
+        end += line->p[end] == '\\' ? 2 : 1;
+    }
+    if (end >= line->n || line->p[0] != '"') {
         return HEARTH_OK;
     }
+
+    char *text = hearth_arena_alloc(r->arena, end);
+    if (text == NULL) {
+        return HEARTH_FAIL_ARENA(err, r->arena);
+    }
+
+    size_t n = unescape_go_text(hearth_str_n(line->p + 1, end - 1), text);
+    if (n != SIZE_MAX) {
+        *ret = hearth_str_n(text, n);
+        *line = hearth_str_trim(hearth_str_n(line->p + end + 1, line->n - end - 1));
+    }
+
+    return HEARTH_OK;
+}
+
+static enum hearth_status add_go_label(struct legacy_reader *r, struct hearth_str key,
+                                       struct hearth_str value, struct hearth_err *err)
+{
     if (r->n_labels == LEGACY_MAX_LABELS) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "the sample before line %llu has more than %u labels",
@@ -165,22 +226,30 @@ static enum hearth_status read_label(struct legacy_reader *r, struct hearth_json
     return HEARTH_OK;
 }
 
-/* {"key":"value", ...}: Go quotes texts as JSON does, but for a few escapes. */
+/* {"key":"value", "key":"value"} */
 static enum hearth_status read_labels(struct legacy_reader *r, struct hearth_str text,
                                       struct hearth_err *err)
 {
-    struct hearth_json_reader json;
-    struct hearth_str key;
+    struct hearth_str left = text, key, value;
+    bool is_open = hearth_legacy_take(&left, "{"), is_closed = hearth_legacy_take(&left, "}");
 
-    hearth_json_reader_init(&json, text);
-    hearth_json_reader_object(&json);
-    while (hearth_json_reader_member(&json, &key)) {
-        HEARTH_TRY(read_label(r, &json, key, err));
+    while (is_open && !is_closed) {
+        HEARTH_TRY(take_go_text(r, &left, &key, err));
+        is_open = key.p != NULL && hearth_legacy_take(&left, ":");
+        if (!is_open) {
+            break;
+        }
+
+        HEARTH_TRY(take_go_text(r, &left, &value, err));
+        is_closed = hearth_legacy_take(&left, "}");
+        is_open = value.p != NULL && (is_closed || hearth_legacy_take(&left, ","));
+        if (is_open) {
+            HEARTH_TRY(add_go_label(r, key, value, err));
+        }
     }
 
-    return hearth_json_reader_end(&json, NULL) == HEARTH_OK
-               ? HEARTH_OK
-               : hearth_legacy_fail_line(r, text, "list of labels", err);
+    return is_open && left.n == 0 ? HEARTH_OK
+                                  : hearth_legacy_fail_line(r, text, "list of labels", err);
 }
 
 enum hearth_status hearth_legacy_read_comment(struct legacy_reader *r, struct hearth_str line,

@@ -13,7 +13,7 @@ bool hearth_text_is_utf16(struct hearth_str bytes)
     return is_big_endian(bytes) || hearth_str_starts(bytes, HEARTH_STR("\xFF\xFE"));
 }
 
-static size_t put_utf8(char *out, uint32_t c)
+size_t hearth_text_put_utf8(char *out, uint32_t c)
 {
     if (c < 0x80) {
         out[0] = (char)c;
@@ -80,7 +80,7 @@ bool hearth_text_to_utf8(struct hearth_str bytes, struct hearth_arena *arena,
             }
         }
 
-        n += put_utf8(out + n, c);
+        n += hearth_text_put_utf8(out + n, c);
     }
 
     assert(n <= text.n / 2 * 3);

@@ -118,6 +118,17 @@ static void takes_functions_and_labels_that_go_writes(void **state)
         "main.(*T).g:7;main.f[...]:26 3 {a=b0} {c=0}\n0x40 1\n");
 }
 
+static void reads_every_escape_of_a_label_that_go_quotes(void **state)
+{
+    (void)state;
+    expect_text("goroutine profile: total 3\n1 @ 0x11\n"
+                "# labels: {\"a\\\"b\":\"\\x1b[0m\\a\\v\\\\\", \"c\":\"\\u00a0\\U000e0041\"}\n"
+                "1 @ 0x21\n# labels: {\"d\":\"\\xff\\xfe!\"}\n1 @ 0x31\n# labels: {}\n",
+                "-, period goroutine/count, from 0 for 0\n  goroutine/count\n"
+                "0x10 1 {a\"b=\x1b[0m\a\v\\0} {c=\u00a0\xf3\xa0\x81\x81\x30}\n"
+                "0x20 1 {d=\uFFFD!0}\n0x30 1\n");
+}
+
 static void finds_the_mappings_of_addresses(void **state)
 {
     (void)state;
@@ -161,6 +172,10 @@ static void names_the_line_of_a_fault(void **state)
         {"--- mutex:\n1 1 @ 0x1\ncycles/second=1\n", "line 3 is no sample"},
         {"x profile: total 1\n0x1\n", "line 2 is no sample \"COUNT @ ADDRESSES\""},
         {"x profile: total 1\n1 @ 0x1\n# labels: {\n", "line 3 is no list of labels"},
+        {"x profile: total 1\n1 @ 0x1\n# labels: {\"a\":\"b\",\n", "line 3 is no list of labels"},
+        {"x profile: total 1\n1 @ 0x1\n# labels: {\"a\":\"\\q\"}\n", "line 3 is no list of labels"},
+        {"x profile: total 1\n1 @ 0x1\n# labels: {\"a\":\"b\\\n", "line 3 is no list of labels"},
+        {"x profile: total 1\n1 @ 0x1\n# labels: {\"a\":\"b\"} c\n", "line 3 is no list of labels"},
     };
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
@@ -256,6 +271,7 @@ int main(void)
         cmocka_unit_test(scales_sampled_heap_profiles),
         cmocka_unit_test(scales_contentions_to_nanoseconds),
         cmocka_unit_test(takes_functions_and_labels_that_go_writes),
+        cmocka_unit_test(reads_every_escape_of_a_label_that_go_quotes),
         cmocka_unit_test(finds_the_mappings_of_addresses),
         cmocka_unit_test(names_the_line_of_a_fault),
         cmocka_unit_test(refuses_values_beyond_63_bits),
