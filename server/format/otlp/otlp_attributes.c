@@ -8,6 +8,10 @@
 #include "otlp/otlp_scan.h"
 #include "pprof/pprof_text.h"
 
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 /* Field numbers of AnyValue. */
 enum {
     VALUE_STRING = 1,
@@ -42,16 +46,26 @@ static enum hearth_status mend_literal(struct otlp_scan *s, struct hearth_str *t
                : HEARTH_FAIL_ARENA(s->err, s->arena);
 }
 
+/* In the fewest digits that are read back as the same number: 0.1, not 0.10000000000000001. */
 static enum hearth_status print_double(struct otlp_scan *s, uint64_t bits, struct otlp_value *ret)
 {
     double number;
+    char text[32];
+
     memcpy(&number, &bits, sizeof number);
-    char *text = hearth_arena_printf(s->arena, "%.17g", number);
-    if (text == NULL) {
+    for (int n_digits = DBL_DIG; n_digits <= DBL_DECIMAL_DIG; n_digits++) {
+        (void)snprintf(text, sizeof text, "%.*g", n_digits, number);
+        if (strtod(text, NULL) == number) {
+            break;
+        }
+    }
+
+    char *copy = hearth_arena_strndup(s->arena, text, strlen(text));
+    if (copy == NULL) {
         return HEARTH_FAIL_ARENA(s->err, s->arena);
     }
 
-    *ret = (struct otlp_value){.kind = OTLP_TEXT, .text = hearth_str_c(text)};
+    *ret = (struct otlp_value){.kind = OTLP_TEXT, .text = hearth_str_c(copy)};
 
     return HEARTH_OK;
 }

@@ -364,6 +364,26 @@ static void makes_labels_of_attributes_with_a_scalar(void **state)
     assert_int_equal(g_export.n_long, 2); /* the name of the build id, too */
 }
 
+static void writes_a_number_of_a_label_with_its_fewest_digits(void **state)
+{
+    (void)state;
+    static const struct {
+        double number;
+        const char *text;
+    } cases[] = {{0.1, "0.1"},       {-2.5, "-2.5"},  {3, "3"},
+                 {100000, "100000"}, {1e21, "1e+21"}, {1.0 / 3, "0.3333333333333333"},
+                 {-1e-7, "-1e-07"}};
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        uint64_t bits;
+        memcpy(&bits, &cases[i].number, sizeof bits);
+        expect_profiles(EXPORT_OF(MESSAGE(1, TEXT(1, "n"), MESSAGE(2, FIXED(4, bits))),
+                                  PROFILE(ON_CPU, SAMPLE(STAMP(1)))),
+                        1);
+        expect_text(find_label(&g_export.profiles[0], "n"), cases[i].text);
+    }
+}
+
 static void gives_samples_their_attributes_and_the_ids_of_their_link(void **state)
 {
     (void)state;
@@ -511,6 +531,7 @@ int main(void)
         cmocka_unit_test(keeps_inlined_lines_in_their_order),
         cmocka_unit_test(names_the_service_by_the_sample_then_the_resource_then_the_executable),
         cmocka_unit_test(makes_labels_of_attributes_with_a_scalar),
+        cmocka_unit_test(writes_a_number_of_a_label_with_its_fewest_digits),
         cmocka_unit_test(gives_samples_their_attributes_and_the_ids_of_their_link),
         cmocka_unit_test(refuses_older_layouts_with_the_versions_that_are_read),
         cmocka_unit_test(reads_lists_that_are_not_packed_as_async_profiler_writes_them),
