@@ -6,7 +6,8 @@
  * until the next one, the last until endTime; times before that of an earlier sample count as that
  * time. A file without samples has the hit counts of its nodes: each hit lasts the same part of the
  * time between startTime and endTime. (program), (idle) and (garbage collector) are frames without
- * callers; (root) is no frame. Times are of a monotonic clock, so that time_ns is not set.
+ * callers; (root) is no frame. Times are of a monotonic clock, so that time_ns is not set. A node
+ * names its children, or its parent, as nodes of traces do.
  *
  * A heap profile has the type inuse_space/bytes: the bytes that each node's own allocations still
  * hold. Its list of single samples is ignored.

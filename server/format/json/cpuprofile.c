@@ -1,6 +1,6 @@
 /*
- * cpuprofile.c -- V8's CPU profile: a list of nodes in any order, which name their children, and
- * the sampled nodes with the times between samples.
+ * cpuprofile.c -- V8's CPU profile: a list of nodes in any order, which name their children or
+ * parents, and the sampled nodes with the times between samples.
  */
 #include "hearth/base/budget.h"
 #include "hearth/base/hash.h"
@@ -25,6 +25,8 @@ static_assert(N_TYPES == HEARTH_CALL_TREE_TYPES, "both types are values of a nod
 
 struct cpu_node {
     int64_t id, hits;
+    int64_t parent_id; /* if names_parent */
+    bool names_parent;
     uint32_t location; /* HEARTH_NO_INDEX: (root) */
     uint32_t parent;   /* index; HEARTH_NO_INDEX: none */
     uint32_t tree_node;
@@ -115,6 +117,9 @@ static void read_cpu_node(struct cpu_file *f, struct hearth_json_reader *r)
             node.hits = hearth_json_reader_i64(r);
         } else if (hearth_str_eq_c(key, "children")) {
             read_children(f, r);
+        } else if (hearth_str_eq_c(key, "parent") && hearth_json_reader_peek(r) == '0') {
+            node.parent_id = hearth_json_reader_i64(r);
+            node.names_parent = true;
         } else {
             hearth_json_reader_skip(r);
         }
@@ -145,24 +150,39 @@ static void read_cpu_node(struct cpu_file *f, struct hearth_json_reader *r)
     f->nodes[f->n_nodes++] = node;
 }
 
-/* Gives each child its parent. */
+/* Puts a child before the other children of its parent. */
+static void link_child(struct cpu_file *f, struct hearth_json_reader *r, uint32_t parent,
+                       uint32_t child)
+{
+    if (f->nodes[child].parent != HEARTH_NO_INDEX) {
+        hearth_json_reader_fail(r, "node %" PRId64 " has two parents", f->nodes[child].id);
+        return;
+    }
+
+    f->nodes[child].parent = parent;
+    f->nodes[child].next_sibling = f->nodes[parent].first_child;
+    f->nodes[parent].first_child = child;
+}
+
+/* Gives each child its parent. From the last to the first, so that siblings keep their order. */
 static void link_nodes(struct cpu_file *f, struct hearth_json_reader *r)
 {
     for (size_t i = f->n_edges; i > 0 && !hearth_json_reader_failed(r); i--) {
-        const struct cpu_edge *edge = &f->edges[i - 1];
-        uint32_t child = find_cpu_node(f, r, edge->child);
-        if (child == HEARTH_NO_INDEX) {
-            return;
+        uint32_t child = find_cpu_node(f, r, f->edges[i - 1].child);
+        if (child != HEARTH_NO_INDEX) {
+            link_child(f, r, f->edges[i - 1].parent, child);
         }
-        if (f->nodes[child].parent != HEARTH_NO_INDEX) {
-            hearth_json_reader_fail(r, "node %" PRId64 " has two parents", edge->child);
-            return;
-        }
+    }
 
-        /* From the last to the first, so that siblings keep their order. */
-        f->nodes[child].parent = edge->parent;
-        f->nodes[child].next_sibling = f->nodes[edge->parent].first_child;
-        f->nodes[edge->parent].first_child = child;
+    for (size_t i = f->n_nodes; i > 0 && !hearth_json_reader_failed(r); i--) {
+        const struct cpu_node *node = &f->nodes[i - 1];
+        uint32_t parent = HEARTH_NO_INDEX;
+        if (node->names_parent) {
+            parent = find_cpu_node(f, r, node->parent_id);
+        }
+        if (parent != node->parent && parent != HEARTH_NO_INDEX) {
+            link_child(f, r, parent, (uint32_t)i - 1);
+        }
     }
 }
 

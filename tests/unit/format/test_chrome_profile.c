@@ -87,6 +87,33 @@ static void counts_each_sample_until_the_next_one(void **state)
         "f:2 1 30000\n(idle):2 1 40000\nf:2;(anonymous):2 2 30000\n");
 }
 
+static void builds_the_tree_of_nodes_that_name_their_parents(void **state)
+{
+    (void)state;
+    static const char *const nodes[] = {
+        /* only parents, as in the chunks of a trace */
+        NODE("3", "b", ",\"parent\":2") "," NODE("2", "a", ",\"parent\":1") "," NODE("1", "(root)",
+                                                                                     ""),
+        /* parents and children */
+        NODE("1", "(root)", ",\"children\":[2]") "," NODE(
+            "2", "a", ",\"parent\":1,\"children\":[3]") "," NODE("3", "b", ",\"parent\":2"),
+        /* a root whose parent is null */
+        NODE("2", "a", ",\"children\":[3]") "," NODE(
+            "1", "(root)", ",\"parent\":null,\"children\":[2]") "," NODE("3", "b", ""),
+    };
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(nodes); i++) {
+        char text[1024];
+        (void)snprintf(text, sizeof text,
+                       "{\"samples\":[3,2],\"timeDeltas\":[0,10],\"startTime\":0,\"endTime\":30,"
+                       "\"nodes\":[%s]}",
+                       nodes[i]);
+        expect_text(hearth_cpuprofile_decode, text,
+                    "x, period cpu/nanoseconds, from 0 for 30000\n"
+                    "  samples/count  wall/nanoseconds\na:2 1 20000\na:2;b:2 1 10000\n");
+    }
+}
+
 static void lets_time_stand_still_while_it_runs_backwards(void **state)
 {
     (void)state;
@@ -125,6 +152,11 @@ static void names_the_fault_of_a_cpu_profile(void **state)
          "node 2 has two parents"},
         {CPU(NODE("1", "a", ",\"children\":[2]") "," NODE("2", "b", ",\"children\":[1]"), "", ""),
          "2 nodes are among their own callers"},
+        {CPU(NODE("1", "a", ",\"children\":[2]") "," NODE("2", "b",
+                                                          ",\"parent\":3") "," NODE("3", "c", ""),
+             "", ""),
+         "node 2 has two parents"},
+        {CPU(NODE("1", "a", ",\"parent\":4"), "", ""), "there is no node 4"},
         {CPU(NODE("1", "a", ",\"children\":[1]"), "", ""), "1 nodes are among their own callers"},
         {CPU(NODE("1", "a", ",\"hitCount\":-1"), "", ""), "node 1 has a negative hitCount"},
         {CPU("{\"id\":3}", "", ""), "node 3 has no callFrame"},
@@ -263,6 +295,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_each_sample_until_the_next_one),
+        cmocka_unit_test(builds_the_tree_of_nodes_that_name_their_parents),
         cmocka_unit_test(lets_time_stand_still_while_it_runs_backwards),
         cmocka_unit_test(divides_the_time_among_hits_without_samples),
         cmocka_unit_test(names_the_fault_of_a_cpu_profile),
