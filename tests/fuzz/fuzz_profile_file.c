@@ -44,8 +44,11 @@ static void decode_as(struct hearth_str bytes, const char *format, size_t max_me
 static void run_input(const uint8_t *data, size_t size)
 {
     struct hearth_str bytes = {(const char *)data, size};
+    struct hearth_arena arena;
 
-    (void)hearth_profile_file_recognise(bytes);
+    begin_memory(&arena);
+    (void)hearth_profile_file_recognise(bytes, &arena);
+    end_memory(&arena);
     decode_as(bytes, NULL, MAX_MEMORY);
     decode_as(bytes, NULL, 1);
     decode_as(bytes, "speedscope", MAX_MEMORY);

@@ -130,6 +130,18 @@ class Files(unittest.TestCase):
                 totals = [self.server.flamegraph(t, selector, begin, now_ms() + 1000).total for t in stored]
                 self.assertEqual(totals, sums(name, len(types)))
 
+    def test_texts_as_windows_writes_them_are_read(self):
+        name, (_, types, stored) = "work.cpuprofile", FILES["work.cpuprofile"]
+        text = content(name).decode()
+        for encoding in ("utf-8-sig", "utf-16"):
+            with self.subTest(encoding=encoding):
+                self.assertEqual(self.adhoc(name, text.encode(encoding))[0]["profileTypes"], types)
+                begin, service = now_ms() - 1000, "windows-" + encoding
+                status, _, answer = self.server.http("POST", "/ingest?name=" + service, text.encode(encoding))
+                self.assertEqual(status, 200, answer)
+                totals = [self.server.flamegraph(t, '{service_name="%s"}' % service, begin, now_ms() + 1000).total for t in stored]
+                self.assertEqual(totals, sums(name, len(types)))
+
     def test_files_of_no_profiler_are_named(self):
         cases = [
             (b'{"version": 1.2}', "the file is JSON; supported are "),

@@ -52,7 +52,8 @@ struct hearth_file_profiles {
 
 /*
  * Decodes plain (inflated) bytes. Arrays live in the arena; texts may borrow from the bytes. If the
- * format does not name a profile, its sample types do, as for a pprof at /ingest.
+ * format does not name a profile, its sample types do, as for a pprof at /ingest. Texts, JSON among
+ * them, are UTF-8, or UTF-16 with a byte order mark.
  *
  * Returns OK; INVALID_ARGUMENT, which names the fault and its place, or, for bytes of no known
  * format, what they are and the supported formats; OUT_OF_RANGE if values exceed 63 bits in sum;
@@ -67,9 +68,10 @@ enum hearth_status hearth_profile_file_decode(struct hearth_str bytes,
 
 /*
  * The name of the format that the plain bytes have by their beginning, which may be damaged further
- * on; NULL for no known format. Static.
+ * on; NULL for no known format. Static. UTF-16 is converted in the arena; if that refuses memory,
+ * it counts as collapsed stacks.
  */
-const char *hearth_profile_file_recognise(struct hearth_str bytes);
+const char *hearth_profile_file_recognise(struct hearth_str bytes, struct hearth_arena *arena);
 
 /* "pprof, JFR, ...": the names of the formats, for messages; static. */
 const char *hearth_profile_file_formats(void);

@@ -16,6 +16,7 @@
 #include "json/json_file.h"
 #include "pprof/decode_memory.h"
 #include "pprof/pprof_text.h"
+#include "text/text_bytes.h"
 
 #include <assert.h>
 
@@ -313,9 +314,11 @@ static const struct file_format *find_format_of_bytes(struct hearth_str bytes)
     return NULL;
 }
 
-const char *hearth_profile_file_recognise(struct hearth_str bytes)
+const char *hearth_profile_file_recognise(struct hearth_str bytes, struct hearth_arena *arena)
 {
-    const struct file_format *format = find_format_of_bytes(bytes);
+    struct hearth_str text = bytes;
+    bool is_converted = hearth_text_to_utf8(bytes, arena, &text);
+    const struct file_format *format = find_format_of_bytes(is_converted ? text : bytes);
     return format == NULL ? NULL : format->name;
 }
 
@@ -343,6 +346,11 @@ enum hearth_status hearth_profile_file_decode(struct hearth_str bytes,
     const struct file_format *format;
 
     assert(options != NULL && arena != NULL && ret != NULL);
+
+    /* Windows writes texts, JSON among them, with a byte order mark. No other format begins so. */
+    if (!hearth_text_to_utf8(bytes, arena, &bytes)) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
     if (bytes.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the file is empty");
     }

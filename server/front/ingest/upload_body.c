@@ -268,7 +268,7 @@ static void recognise_body(struct upload *u)
     enum hearth_ingest_format *format = &u->hints.format;
 
     if (*format == HEARTH_INGEST_UNKNOWN && u->profile.n > 0) {
-        const char *name = hearth_profile_file_recognise(u->profile);
+        const char *name = hearth_profile_file_recognise(u->profile, &u->call->arena);
         u->file_format = name == NULL ? "" : name;
         u->rpc->refusal = name == NULL ? HEARTH_UNSUPPORTED_FORMAT : u->rpc->refusal;
         *format = find_format_of_name(u->file_format);

@@ -149,6 +149,55 @@ static void recognises_collapsed_stacks(void **state)
     release(&d);
 }
 
+/* The text in UTF-16 with its byte order mark, in the arena. */
+static struct hearth_str make_utf16(const char *text, struct hearth_arena *arena)
+{
+    size_t n = strlen(text);
+    char *bytes = hearth_arena_zalloc(arena, 2 * n + 2);
+
+    assert_non_null(bytes);
+    memcpy(bytes, "\xFF\xFE", 2);
+    for (size_t i = 0; i < n; i++) {
+        bytes[2 * i + 2] = text[i];
+    }
+
+    return hearth_str_n(bytes, 2 * n + 2);
+}
+
+static void reads_texts_with_a_byte_order_mark(void **state)
+{
+    (void)state;
+    static const char *const texts[][2] = {
+        {"speedscope",
+         "{\"shared\":{\"frames\":[{\"name\":\"f\"}]},\"profiles\":[{\"type\":\"sampled\","
+         "\"unit\":\"none\",\"startValue\":0,\"endValue\":7,\"samples\":[[0]],\"weights\":[7]}]}"},
+        {"heapprofile", "{\"head\":{\"callFrame\":{\"functionName\":\"f\"},\"selfSize\":7}}"},
+        {"legacy pprof", "threads profile: total 7\n7 @ 0x1\n"},
+        {"collapsed", "f 7\n"},
+    };
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
+        struct hearth_arena arena;
+        char marked[512];
+        hearth_arena_init(&arena, 0);
+        (void)snprintf(marked, sizeof marked, "\xEF\xBB\xBF%s", texts[i][1]);
+        const struct hearth_str forms[] = {hearth_str_c(marked), make_utf16(texts[i][1], &arena)};
+
+        for (size_t k = 0; k < HEARTH_ARRAY_LEN(forms); k++) {
+            struct decoded d;
+            decode(&d, forms[k]);
+            if (d.status != HEARTH_OK) {
+                fail_msg("%s: %s", texts[i][0], d.err.msg);
+            }
+            assert_string_equal(d.file.format, texts[i][0]);
+            assert_int_equal(sum_values(&d.file.profiles[0].profile, 0), 7);
+            release(&d);
+        }
+        hearth_arena_release(&arena);
+    }
+    expect_refusal(HEARTH_STR("\xEF\xBB\xBF"), NULL, "the file is empty");
+}
+
 static void refuses_a_text_with_a_line_of_no_known_form(void **state)
 {
     (void)state;
@@ -378,6 +427,7 @@ int main(void)
         cmocka_unit_test(recognises_recordings_of_perf),
         cmocka_unit_test(names_functions_of_programs_beside_a_recording),
         cmocka_unit_test(recognises_collapsed_stacks),
+        cmocka_unit_test(reads_texts_with_a_byte_order_mark),
         cmocka_unit_test(refuses_a_text_with_a_line_of_no_known_form),
         cmocka_unit_test(recognises_the_output_of_perf_script),
         cmocka_unit_test(recognises_a_recording_with_all_its_profiles),
