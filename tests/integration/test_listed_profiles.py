@@ -187,9 +187,10 @@ class ListedProfiles(unittest.TestCase):
             if n % 10 == 0:
                 raw = server.connect_proto(LISTED + "GetProfilePprof", b"\x0a\x24" + id.encode())[0]
                 pprof = Decoded(raw)
-                names = {"process_cpu": ["cpu", "samples"], "memory": ["inuse_objects", "inuse_space"]}
-                self.assertEqual([name for name, _ in pprof.sample_types], names[next(iter(types)).split(":")[0]], what)
-                self.assertEqual(pprof.totals(), [total for _, total in sorted(types.items())], what)
+                names = {"process_cpu": ["samples", "cpu"], "memory": ["inuse_objects", "inuse_space"]}[next(iter(types)).split(":")[0]]
+                self.assertEqual([name for name, _ in pprof.sample_types], names, what)
+                totals = {t.split(":")[1]: total for t, total in types.items()}
+                self.assertEqual(pprof.totals(), [totals[name] for name in names], what)
                 self.assertEqual((pprof.time_ns, pprof.duration_ns), (int(answer["profile"]["timeNs"]), seen[-1][0][1]), what)
                 selection = {
                     "profileType": next(iter(types)), "labelSelector": answer["labelSelector"], "start": answer["start"],
@@ -343,7 +344,7 @@ class ListedProfiles(unittest.TestCase):
         path = os.path.join(temporary_directory(), "one.pb.gz")
         run("pprof", rows[2][2], "-o", "pprof=" + path)
         with open(path, "rb") as file:
-            self.assertEqual(Decoded(file.read()).totals(), [3_000_000_005, 2])
+            self.assertEqual(Decoded(file.read()).totals(), [2, 3_000_000_005])
         done = hearth("profiles", "pprof", rows[0][2], env={"HEARTH_URL": "http://127.0.0.1:%d" % server.port})
         self.assertEqual((done.code, done.err), (2, "hearth: profiles pprof requires -o pprof=FILE; try hearth profiles pprof --help\n"))
         done = hearth("profiles", "list", "--sort", "total", env={"HEARTH_URL": "http://127.0.0.1:%d" % server.port})

@@ -130,6 +130,7 @@ enum hearth_status hearth_listed_explain(const struct hearth_query *query,
 struct hearth_listed_value {
     struct hearth_str profile_type;
     int64_t total;
+    uint16_t column; /* the last place of the type among those of a series, as they were sent */
 };
 
 /* A series of the upload: a label set, with its types. */

@@ -215,7 +215,7 @@ static int64_t add_total(int64_t sum, int64_t value)
 
 /* Adds a total to the value of its type, in a list sorted by type with room for one more. */
 static void add_typed_total(struct hearth_listed_value *values, size_t *n, struct hearth_str type,
-                            int64_t total)
+                            uint16_t column, int64_t total)
 {
     size_t at = 0;
     while (at < *n && hearth_str_cmp(values[at].profile_type, type) < 0) {
@@ -228,6 +228,7 @@ static void add_typed_total(struct hearth_listed_value *values, size_t *n, struc
         ++*n;
     }
     values[at].total = add_total(values[at].total, total);
+    values[at].column = column > values[at].column ? column : values[at].column;
 }
 
 /* The first value behind the series of value i. */
@@ -256,8 +257,9 @@ static size_t sum_one_series(const struct listed_one *one, size_t i,
         const struct one_value *value = &one->v[i];
         struct hearth_str type =
             hearth_arena_str(arena, hearth_call_index_type(index, &hits[value->hit]));
-        add_typed_total(series->values, &series->n_values, type, value->total);
-        add_typed_total(ret->values, &ret->n_values, type, value->total);
+        uint16_t column = hits[value->hit].column;
+        add_typed_total(series->values, &series->n_values, type, column, value->total);
+        add_typed_total(ret->values, &ret->n_values, type, column, value->total);
         ret->upload.ts_ns = value->ts_ns < ret->upload.ts_ns ? value->ts_ns : ret->upload.ts_ns;
         ret->upload.duration_ns = value->duration_ns > ret->upload.duration_ns
                                       ? value->duration_ns

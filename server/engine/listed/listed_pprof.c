@@ -2,7 +2,8 @@
  * listed_pprof.c -- one upload as one pprof with all of its types.
  *
  * The profile of each type is made by the merge that answers all queries, and added to one builder,
- * which joins equal stack traces.
+ * which joins equal stack traces. The order of the types is that in which they were sent: readers
+ * of a pprof show its last type first.
  */
 #include "hearth/format/pprof.h"
 #include "hearth/format/profile_builder.h"
@@ -10,6 +11,7 @@
 #include "listed/listed_scan.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 /* The profile of one type, while it is added. */
 struct type_import {
@@ -19,6 +21,24 @@ struct type_import {
     uint32_t *strings, *functions, *mappings, *locations; /* indices of `from` to the builder's */
     uint32_t type, n_types;
 };
+
+static struct hearth_str name_of_type(struct hearth_str profile_type)
+{
+    return hearth_str_n(profile_type.p, hearth_str_find(profile_type, ':', 0));
+}
+
+/* By the name of the profile, then as sent. */
+static int compare_sent_types(const void *left, const void *right)
+{
+    const struct hearth_listed_value *a = left, *b = right;
+    int order = hearth_str_cmp(name_of_type(a->profile_type), name_of_type(b->profile_type));
+
+    if (order == 0) {
+        order = a->column - b->column;
+    }
+
+    return order != 0 ? order : hearth_str_cmp(a->profile_type, b->profile_type);
+}
 
 /* Adds the sample type of profile type t; its name is added if another type is called the same. */
 static bool add_sample_type(struct hearth_profile_builder *builder, struct hearth_arena *arena,
@@ -227,6 +247,7 @@ enum hearth_status hearth_listed_pprof(const struct hearth_call *call, struct he
     struct hearth_listed_detail detail;
     HEARTH_TRY(hearth_listed_find(call, id, &detail, err));
     assert(detail.n_values > 0);
+    qsort(detail.values, detail.n_values, sizeof detail.values[0], compare_sent_types);
 
     struct hearth_profile_builder *builder = hearth_profile_builder_new(call->arena);
     if (builder == NULL) {
