@@ -3,10 +3,11 @@
 import collections
 import json
 import os
+import pathlib
 import subprocess
 import unittest
 
-from pprof import Profile
+from pprof import Decoded, Profile
 from server import HEARTH, SHARED, server_environment, temporary_directory
 from terminal import Terminal
 from test_cli import FAILED, NO_DATA, OK, USAGE
@@ -154,6 +155,23 @@ class LocalFiles(unittest.TestCase):
         self.assertEqual(code, FAILED)
         self.assertIn("crossed: self(fresh) > 1%", out + err)
         self.assertIn("needs a terminal", self.run_hearth("diff", "-i", self.base, self.now, code=USAGE).stderr)
+
+    def test_a_function_without_a_name_is_unknown_in_every_output(self):
+        path = self.write("nameless.pb", {"main;;parse": 3, "main;": 2})
+        self.assertEqual(self.run_hearth("flame", path, "-o", "collapsed", "--type", "samples").stdout.splitlines(),
+                         ["main;[unknown] 2", "main;[unknown];parse 3"])
+        rows = json.loads(self.run_hearth("top", path, "-o", "json").stdout)["rows"]
+        self.assertEqual({row["name"] for row in rows}, {"main", "parse", "[unknown]"})
+        for output, quoted in (("json", '"[unknown]"'), ("speedscope", '"[unknown]"'), ("html", '"[unknown]"'), ("dot", '"[unknown]\\n'),
+                               ("svg", "<title>[unknown] ")):
+            self.assertIn(quoted, self.run_hearth("flame", path, "-o", output).stdout, output)
+
+        # It can be hidden by that name, and kept when something else is.
+        hidden = self.run_hearth("flame", path, "--hide", "[unknown]", "-o", "collapsed", "--type", "samples").stdout
+        self.assertEqual(hidden.splitlines(), ["main 2", "main;parse 3"])
+        self.run_hearth("flame", path, "--hide", "parse", "-o", "pprof=" + os.path.join(self.root, "out.pb"), "--type", "samples")
+        kept = Decoded(pathlib.Path(self.root, "out.pb").read_bytes())
+        self.assertEqual({tuple(name for (name, _, _), in stack): values[0] for stack, values, _ in kept.samples}, {("[unknown]", "main"): 5})
 
     def test_recordings_of_other_profilers_are_shown(self):
         """Of a perf script, the table has the sums of its collapsed stacks."""

@@ -129,7 +129,7 @@ static enum hearth_status build_file_tree(struct cli *cli, struct hearth_profile
                                           uint32_t type, struct flame_file *ret)
 {
     HEARTH_TRY(hearth_profile_demangle(profile, HEARTH_DEMANGLE_SIMPLE, &cli->arena, &cli->err));
-    HEARTH_TRY(hearth_stacktree_add_profile(&ret->tree, profile, type, &cli->err));
+    HEARTH_TRY(hearth_stacktree_add_shown(&ret->tree, profile, type, &cli->err));
     if (hearth_stacktree_root(&ret->tree) == HEARTH_NO_NODE) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }

@@ -222,7 +222,7 @@ enum cli_exit flame_output_profile(struct cli *cli, const struct hearth_profile 
     struct hearth_stacktree tree;
 
     hearth_stacktree_init(&tree, &cli->arena);
-    enum hearth_status status = hearth_stacktree_add_profile(&tree, profile, 0, &cli->err);
+    enum hearth_status status = hearth_stacktree_add_shown(&tree, profile, 0, &cli->err);
     if (status == HEARTH_OK && hearth_stacktree_root(&tree) == HEARTH_NO_NODE) {
         status = HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }

@@ -174,7 +174,7 @@ enum hearth_status flame_query_open(struct cli *cli, struct flame_file *ret)
     }
 
     HEARTH_TRY(ask_stacks(cli, ret));
-    HEARTH_TRY(hearth_stacktree_add_profile(&ret->tree, ret->profile, 0, &cli->err));
+    HEARTH_TRY(hearth_stacktree_add_shown(&ret->tree, ret->profile, 0, &cli->err));
     HEARTH_TRY(hearth_stacktree_seal(&ret->tree, &cli->err));
 
     return flame_transform_tree(cli, &ret->tree);

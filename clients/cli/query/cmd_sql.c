@@ -218,7 +218,7 @@ static enum hearth_status add_range(struct export *export, struct hearth_stacktr
         profile.values[i] = -profile.values[i];
     }
 
-    return hearth_stacktree_add_profile(tree, &profile, 0, &cli->err);
+    return hearth_stacktree_add_shown(tree, &profile, 0, &cli->err);
 }
 
 static enum hearth_status put_step(struct export *export, int64_t at_ms)

@@ -85,10 +85,15 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_stacktree_add_profile(struct hearth_stacktree *tree,
                                                 const struct hearth_profile *profile,
                                                 uint32_t type_idx, struct hearth_err *err);
+/* The same with the names that are shown: that of a function without a name is [unknown]. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_stacktree_add_shown(struct hearth_stacktree *tree,
+                                              const struct hearth_profile *profile,
+                                              uint32_t type_idx, struct hearth_err *err);
 /*
- * The reverse: a profile with one type of values and a sample for each node with a self, in the
- * tree's arena; every frame is a location and a function of that name, without file, line or
- * address. Texts are the tree's. NO_MEMORY; OUT_OF_RANGE for more than 2^31 frames in all.
+ * The reverse of _add_profile: a profile with one type of values and a sample for each node with a
+ * self, in the tree's arena; every frame is a location and a function of that name, without file,
+ * line or address. Texts are the tree's. NO_MEMORY; OUT_OF_RANGE for more than 2^31 frames in all.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stacktree_to_profile(const struct hearth_stacktree *tree,

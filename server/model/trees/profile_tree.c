@@ -9,6 +9,7 @@ struct profile_adder {
     struct hearth_stacktree *tree;
     const struct hearth_profile *profile;
     uint32_t *name_of; /* string index -> name of the tree plus 1; 0: not looked up yet */
+    bool is_shown;     /* names are those that are shown */
 };
 
 static uint32_t find_named_child(struct profile_adder *a, uint32_t node, uint32_t name)
@@ -19,8 +20,10 @@ static uint32_t find_named_child(struct profile_adder *a, uint32_t node, uint32_
 static uint32_t name_string(struct profile_adder *a, uint32_t string)
 {
     if (a->name_of[string] == 0) {
+        struct hearth_str name = a->profile->strings[string];
+        name = a->is_shown ? hearth_frame_shown(name) : name;
         /* NONE + 1 is 0, so a refusal is not stored as a name. */
-        a->name_of[string] = hearth_stacktree_name(a->tree, a->profile->strings[string]) + 1;
+        a->name_of[string] = hearth_stacktree_name(a->tree, name) + 1;
     }
     return a->name_of[string] - 1;
 }
@@ -83,14 +86,14 @@ static enum hearth_status add_samples(struct profile_adder *a, uint32_t type_idx
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_stacktree_add_profile(struct hearth_stacktree *tree,
-                                                const struct hearth_profile *profile,
-                                                uint32_t type_idx, struct hearth_err *err)
+static enum hearth_status add_profile(struct hearth_stacktree *tree,
+                                      const struct hearth_profile *profile, uint32_t type_idx,
+                                      bool is_shown, struct hearth_err *err)
 {
     assert(tree != NULL && profile != NULL);
 
     HEARTH_ASSERT(type_idx < profile->n_types);
-    struct profile_adder a = {.tree = tree, .profile = profile};
+    struct profile_adder a = {.tree = tree, .profile = profile, .is_shown = is_shown};
     a.name_of = hearth_mem_calloc(profile->n_strings, sizeof a.name_of[0]);
     if (a.name_of == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a tree of stack traces");
@@ -100,6 +103,20 @@ enum hearth_status hearth_stacktree_add_profile(struct hearth_stacktree *tree,
     hearth_mem_free(a.name_of);
 
     return status;
+}
+
+enum hearth_status hearth_stacktree_add_profile(struct hearth_stacktree *tree,
+                                                const struct hearth_profile *profile,
+                                                uint32_t type_idx, struct hearth_err *err)
+{
+    return add_profile(tree, profile, type_idx, false, err);
+}
+
+enum hearth_status hearth_stacktree_add_shown(struct hearth_stacktree *tree,
+                                              const struct hearth_profile *profile,
+                                              uint32_t type_idx, struct hearth_err *err)
+{
+    return add_profile(tree, profile, type_idx, true, err);
 }
 
 /* ---- back ---- */
