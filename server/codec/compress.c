@@ -27,9 +27,10 @@
 #define MIN_STEP_BYTES    512u       /* tiny streams are inflated in one step */
 #define ZSTD_STEP_BYTES   (1u << 18) /* two blocks of the largest size */
 /* A frame may use a window of up to 32 MiB (2^25); level 19 uses 8 MiB, level 22 would use 128. */
-#define ZSTD_WINDOW_LOG     25
-#define ZSTD_MAX_KEPT_BYTES ((size_t)1 << 20)
-#define ZLIB_CHUNK_BYTES    (1u << 30) /* its counters have 32 bits */
+#define ZSTD_WINDOW_LOG      25
+#define ZSTD_MAX_KEPT_BYTES  ((size_t)1 << 20)
+#define SKIPPABLE_HEAD_BYTES 8          /* of a frame: magic bytes and size */
+#define ZLIB_CHUNK_BYTES     (1u << 30) /* its counters have 32 bits */
 
 struct hearth_inflater {
     struct libdeflate_decompressor *deflate;
@@ -38,8 +39,28 @@ struct hearth_inflater {
     bool zlib_ready; /* zlib has been initialised */
 };
 
+/* The bytes after the skippable frames at their beginning, which zstd and LZ4 have in common. */
+static struct hearth_str skip_frames(struct hearth_str bytes)
+{
+    const unsigned char *p = (const unsigned char *)bytes.p;
+    size_t at = 0;
+
+    while (bytes.n - at >= SKIPPABLE_HEAD_BYTES && (p[at] & 0xf0) == 0x50 &&
+           memcmp(p + at + 1, "\x2a\x4d\x18", 3) == 0) {
+        uint32_t n_bytes = (uint32_t)p[at + 7] << 24 | (uint32_t)p[at + 6] << 16 |
+                           (uint32_t)p[at + 5] << 8 | p[at + 4];
+        if (n_bytes > bytes.n - at - SKIPPABLE_HEAD_BYTES) {
+            break;
+        }
+        at += SKIPPABLE_HEAD_BYTES + n_bytes;
+    }
+
+    return at == 0 ? bytes : hearth_str_n(bytes.p + at, bytes.n - at);
+}
+
 enum hearth_compression hearth_compression_detect(struct hearth_str bytes)
 {
+    bytes = skip_frames(bytes);
     if (hearth_str_starts(bytes, HEARTH_STR("\x1f\x8b"))) {
         return HEARTH_COMPRESSION_GZIP;
     }

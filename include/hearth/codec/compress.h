@@ -26,7 +26,7 @@ enum hearth_compression {
 
 /*
  * Decides by magic bytes: gzip 1f 8b, zstd 28 b5 2f fd, LZ4 04 22 4d 18; otherwise NONE (zlib is
- * not detected).
+ * not detected). Skippable frames, which pzstd writes, may precede those of zstd and LZ4.
  */
 enum hearth_compression hearth_compression_detect(struct hearth_str bytes);
 

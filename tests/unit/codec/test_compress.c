@@ -103,6 +103,9 @@ static enum hearth_status try_inflate(enum hearth_compression format, struct hea
     return status;
 }
 
+/* A frame of zstd and LZ4 without content. */
+#define SKIPPABLE "\x50\x2a\x4d\x18\x02\0\0\0zz"
+
 static void detects_compression_by_magic_bytes(void **state)
 {
     (void)state;
@@ -115,6 +118,13 @@ static void detects_compression_by_magic_bytes(void **state)
     assert_int_equal(hearth_compression_detect(HEARTH_STR("\x28\xb5\x2f")),
                      HEARTH_COMPRESSION_NONE);
     assert_int_equal(hearth_compression_detect(HEARTH_STR("\x78\x9c")), HEARTH_COMPRESSION_NONE);
+    assert_int_equal(hearth_compression_detect(HEARTH_STR(SKIPPABLE "\x28\xb5\x2f\xfd")),
+                     HEARTH_COMPRESSION_ZSTD);
+    assert_int_equal(hearth_compression_detect(HEARTH_STR(SKIPPABLE SKIPPABLE "\x04\x22\x4d\x18")),
+                     HEARTH_COMPRESSION_LZ4);
+    assert_int_equal(hearth_compression_detect(HEARTH_STR(SKIPPABLE)), HEARTH_COMPRESSION_NONE);
+    assert_int_equal(hearth_compression_detect(HEARTH_STR("\x5f\x2a\x4d\x18\xff\xff\xff\xff")),
+                     HEARTH_COMPRESSION_NONE);
     assert_int_equal(hearth_compression_detect(hearth_str_n(NULL, 0)), HEARTH_COMPRESSION_NONE);
 }
 
@@ -449,7 +459,7 @@ static void skippable_zstd_frames_are_skipped(void **state)
     (void)state;
     struct hearth_buf packed = zstd_of(HEARTH_STR("abc")), both, out;
     hearth_buf_init(&both, 0);
-    hearth_buf_append(&both, "\x50\x2a\x4d\x18\x02\0\0\0zz", 10);
+    hearth_buf_append(&both, SKIPPABLE, 10);
     hearth_buf_str(&both, hearth_buf_view(&packed));
     hearth_buf_init(&out, 0);
     assert_int_equal(inflate_into(&out, HEARTH_COMPRESSION_ZSTD, hearth_buf_view(&both), 3),
