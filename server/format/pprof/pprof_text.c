@@ -122,6 +122,25 @@ static bool is_otlp_json(struct hearth_str bytes)
     return hearth_str_starts(text, HEARTH_STR("\"resourceProfiles\""));
 }
 
+/* True for "goroutine 7 [running]:", the first line when Go prints the stacks of goroutines. */
+static bool is_goroutine_dump(struct hearth_str bytes)
+{
+    static const char begin[] = "goroutine ";
+    size_t from = sizeof begin - 1, end = hearth_str_find(bytes, '\n', 0), at = from;
+    struct hearth_str line = hearth_str_trim(hearth_str_n(bytes.p, end));
+
+    if (!hearth_str_starts(line, hearth_str_n(begin, from))) {
+        return false;
+    }
+    while (at < line.n && line.p[at] >= '0' && line.p[at] <= '9') {
+        at++;
+    }
+
+    return at > from &&
+           hearth_str_starts(hearth_str_n(line.p + at, line.n - at), HEARTH_STR(" [")) &&
+           hearth_str_ends(line, HEARTH_STR("]:"));
+}
+
 const char *hearth_pprof_recognise(struct hearth_str bytes)
 {
 #define MAGIC(literal, is)                     \
@@ -157,6 +176,7 @@ const char *hearth_pprof_recognise(struct hearth_str bytes)
         MAGIC("--- Thread", "a legacy text thread profile"),
         MAGIC("--- profile", "a legacy text CPU profile"),
         MAGIC("--- symbol", "a legacy profile with a symbol section"),
+        MAGIC("heap_v2/", "a heap profile of jemalloc (jeprof --collapsed prints its stacks)"),
         MAGIC("goroutine profile:", "a goroutine profile in text form (request it with debug=0)"),
         MAGIC("threadcreate profile:",
               "a threadcreate profile in text form (request it with debug=0)"),
@@ -173,6 +193,9 @@ const char *hearth_pprof_recognise(struct hearth_str bytes)
     }
     if (is_otlp_json(bytes)) {
         return OTLP_EXPORT "json";
+    }
+    if (is_goroutine_dump(bytes)) {
+        return "a dump of goroutines (debug=2), which is no profile (request it with debug=0)";
     }
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(formats); i++) {

@@ -53,6 +53,7 @@ static void the_first_line_that_fits_only_one_format_decides(void **state)
 {
     (void)state;
     assert_read(HEARTH_STR("main;f 3\nmain 4\n"), false, 7);
+    assert_read(HEARTH_STR("goroutine 1 [running];main 3\n"), false, 3);
     assert_read(HEARTH_STR("a 1 1.5: 1 cycles: \n\t1 f (x)\n"), true, 1);
     assert_read(
         HEARTH_STR("# captured on: Sun Oct 25 23:31:43 2015\n#\na 1 1.5: 1 cycles: \n\t1 f (x)\n"),
@@ -91,6 +92,7 @@ static void text_that_is_not_a_profile_is_refused(void **state)
     assert_refused("main;f 3\na 1 1.5: 1 cycles:\n", "line 2 is a record of perf script");
     assert_refused("a 1 1.5: 1 cycles: 1 f (x)\nmain;f 3\n", "line 2 is not of perf script");
     assert_refused("{\n  \"a\": 1\n}\n", "line 1 is not of the form");
+    assert_refused("goroutine 1 [running]:\nmain.main()\n", "a dump of goroutines (debug=2)");
     assert_refused("--- contentionz 1 ---\ncycles/second = 2800000000\n10 1 @ 0x1 0x2\n",
                    "a legacy text contention profile");
     assert_refused("heap profile:  1: 29 [  1: 29] @ heapprofile\n1: 29 [1: 29] @ 0x1\n",
