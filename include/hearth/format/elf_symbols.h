@@ -3,7 +3,8 @@
  *
  * Symbols are those of .symtab, or, in a stripped file, of .dynsym. Debugging information is not
  * used, so inlined functions have no names. If symbols share an address, a global one is preferred
- * to a weak and to a local one, then the one with fewer underscores in front.
+ * to a weak and to a local one, then the one with fewer underscores in front. A symbol without a
+ * size reaches to the next one, at most to the end of its section.
  *
  * Limits:    HEARTH_ELF_MAX_SYMBOLS; the arena's.
  * Ownership: the table lives in the arena; names borrow from the bytes.

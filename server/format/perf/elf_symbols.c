@@ -32,6 +32,7 @@ enum {
 
 struct elf_symbol {
     uint64_t start, end; /* addresses */
+    uint64_t limit;      /* of the end, if the size is not known: the end of the section */
     struct hearth_str name;
     unsigned rank; /* smaller: preferred */
 };
@@ -43,6 +44,7 @@ struct elf_segment {
 
 struct elf_section {
     uint32_t type, link;
+    uint64_t address;
     struct hearth_str bytes;
     uint64_t entry_bytes;
 };
@@ -183,7 +185,7 @@ static bool read_elf_section(const struct elf_reader *r, uint32_t i, struct elf_
     perf_skip(&c, (uint64_t)i * r->section_bytes + 4);
     ret->type = perf_u32(&c);
     (void)read_word(r, &c); /* flags */
-    (void)read_word(r, &c); /* address */
+    ret->address = read_word(r, &c);
     uint64_t at = read_word(r, &c), size = read_word(r, &c);
     ret->link = perf_u32(&c);
     perf_skip(&c, 4);
@@ -249,6 +251,17 @@ static unsigned rank_symbol(uint8_t info, struct hearth_str name)
     return (binding < HEARTH_ARRAY_LEN(of_binding) ? of_binding[binding] : 3) * 8 + n;
 }
 
+/* The end of the section that contains an address; UINT64_MAX if it is not known. */
+static uint64_t find_section_end(const struct elf_reader *r, uint16_t i, uint64_t address)
+{
+    struct elf_section section;
+
+    return read_elf_section(r, i, &section) && address >= section.address &&
+                   address - section.address < section.bytes.n
+               ? section.address + section.bytes.n
+               : UINT64_MAX;
+}
+
 /* Appends a symbol if it is a defined function with a name. */
 static void read_symbol(const struct elf_reader *r, struct perf_cursor c, struct hearth_str names,
                         struct hearth_elf_symbols *symbols)
@@ -271,6 +284,7 @@ static void read_symbol(const struct elf_reader *r, struct perf_cursor c, struct
     }
 
     symbol.rank = rank_symbol(info, symbol.name);
+    symbol.limit = size == 0 ? find_section_end(r, section, value) : UINT64_MAX;
     if (__builtin_add_overflow(value, size, &symbol.end)) {
         symbol.end = UINT64_MAX;
     }
@@ -291,7 +305,10 @@ static int compare_symbols(const void *a, const void *b)
     return x->name.p < y->name.p ? -1 : x->name.p > y->name.p;
 }
 
-/* Sorts symbols, keeps one per address, and lets those without a size reach to the next. */
+/*
+ * Sorts symbols, keeps one per address, and lets those without a size reach to the next one, or to
+ * the end of their section: _init, which has none, is not the stubs of the section behind it.
+ */
 static void sort_symbols(struct hearth_elf_symbols *symbols)
 {
     struct elf_symbol *s = symbols->symbols;
@@ -314,6 +331,7 @@ static void sort_symbols(struct hearth_elf_symbols *symbols)
         if (s[i].end == s[i].start) {
             uint64_t page_end = (s[i].start | (PAGE_BYTES - 1)) + PAGE_BYTES;
             s[i].end = i + 1 < n ? s[i + 1].start : page_end > s[i].start ? page_end : UINT64_MAX;
+            s[i].end = s[i].end < s[i].limit ? s[i].end : s[i].limit;
         }
     }
 }

@@ -38,25 +38,20 @@ static enum hearth_status read_symbols(struct hearth_str bytes, struct hearth_ar
     return hearth_elf_symbols_read(bytes, arena, ret, err);
 }
 
-/* Offsets are those of nm: the program's segments have equal offsets and addresses. */
-static void finds_the_function_that_contains_an_offset(void **state)
+struct function_at {
+    uint64_t offset;
+    const char *name;
+};
+
+static void assert_functions(const struct function_at *expected, size_t n)
 {
-    static const struct {
-        uint64_t offset;
-        const char *name;
-    } expected[] = {
-        {0x11ba, "spin"},  {0x11f0, "spin"}, {0x11f1, "inner"}, {0x1206, "inner"},
-        {0x1207, "outer"}, {0x1248, "main"}, {0x12a5, "main"},  {0x12a6, ""},
-        {0x0, ""},         {0x99999, ""},    {UINT64_MAX, ""},
-    };
     struct hearth_arena arena;
     struct hearth_err err;
     const struct hearth_elf_symbols *symbols;
 
-    (void)state;
     hearth_arena_init(&arena, 0);
     assert_int_equal(read_symbols(hearth_buf_view(&g_program), &arena, &symbols, &err), HEARTH_OK);
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(expected); i++) {
+    for (size_t i = 0; i < n; i++) {
         struct hearth_str name = hearth_elf_symbols_find(symbols, expected[i].offset);
         if (!hearth_str_eq_c(name, expected[i].name)) {
             fail_msg("%#lx is " HEARTH_STR_FMT ", expected %s", (unsigned long)expected[i].offset,
@@ -66,6 +61,31 @@ static void finds_the_function_that_contains_an_offset(void **state)
     assert_true(hearth_str_eq_c(hearth_elf_symbols_build_id(symbols),
                                 "e7bad9216aab96dab12fe530561f23b40d778582"));
     hearth_arena_release(&arena);
+}
+
+/* Offsets are those of nm: the program's segments have equal offsets and addresses. */
+static void finds_the_function_that_contains_an_offset(void **state)
+{
+    static const struct function_at expected[] = {
+        {0x11ba, "spin"},  {0x11f0, "spin"}, {0x11f1, "inner"}, {0x1206, "inner"},
+        {0x1207, "outer"}, {0x1248, "main"}, {0x12a5, "main"},  {0x12a6, ""},
+        {0x0, ""},         {0x99999, ""},    {UINT64_MAX, ""},
+    };
+
+    (void)state;
+    assert_functions(expected, HEARTH_ARRAY_LEN(expected));
+}
+
+/* _init is the only symbol of its section; the stubs of functions of libraries follow. */
+static void a_function_without_a_size_ends_with_its_section(void **state)
+{
+    static const struct function_at expected[] = {
+        {0x1000, "_init"}, {0x1016, "_init"}, {0x1017, ""}, {0x1020, ""},
+        {0x1076, ""},      {0x12a8, "_fini"}, {0x12b1, ""},
+    };
+
+    (void)state;
+    assert_functions(expected, HEARTH_ARRAY_LEN(expected));
 }
 
 static void other_files_are_refused(void **state)
@@ -190,6 +210,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_function_that_contains_an_offset),
+        cmocka_unit_test(a_function_without_a_size_ends_with_its_section),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(damage_is_refused_or_yields_names_within_the_file),
         cmocka_unit_test(many_overlapping_notes_cost_little),
