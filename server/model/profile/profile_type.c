@@ -87,10 +87,10 @@ static bool same_name(struct hearth_str a, struct hearth_str b, bool prefix_only
 bool hearth_profile_type_is_gauge(const struct hearth_profile_type *type)
 {
     /* Go; Datadog's .NET and Node (inuse-*) and libdatadog (heap-live-*, heap-space); DeepFlow's
-     * eBPF agent; async-profiler's live objects. */
-    static const char *const names[] = {"inuse",         "goroutine", "goroutines",
-                                        "goroutineleak", "mem_inuse", "hbm_inuse",
-                                        "live",          "heap_live", "heap_space"};
+     * eBPF agent; async-profiler's live objects; heaps of gperftools and V8 (objects, space). */
+    static const char *const names[] = {"inuse",     "goroutine",  "goroutines", "goroutineleak",
+                                        "mem_inuse", "hbm_inuse",  "live",       "heap_live",
+                                        "objects",   "heap_space", "space",      "threadcreate"};
     static const char *const prefixes[] = {"inuse_", "heap_live_", "live_"};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(names); i++) {
         if (same_name(type->sample_type, hearth_str_c(names[i]), false)) {

@@ -104,7 +104,8 @@ static void distinguishes_gauges_from_sums(void **state)
     (void)state;
     const char *gauges[] = {"inuse_space", "inuse_objects", "inuse-space",    "goroutine",
                             "goroutines",  "mem-inuse",     "heap-live-size", "heap_live_samples",
-                            "live",        "heap-space",    "goroutineleak"};
+                            "live",        "heap-space",    "goroutineleak",  "threadcreate",
+                            "objects",     "space"};
     const char *sums[] = {
         "cpu",         "samples", "alloc_space", "alloc-objects", "contentions", "delay", "inuse2",
         "goroutine_x", "",        "deliver",     "lives"};
