@@ -86,9 +86,9 @@ static enum hearth_status add_samples(struct profile_adder *a, uint32_t type_idx
     return HEARTH_OK;
 }
 
-static enum hearth_status add_profile(struct hearth_stacktree *tree,
-                                      const struct hearth_profile *profile, uint32_t type_idx,
-                                      bool is_shown, struct hearth_err *err)
+static enum hearth_status add_named_profile(struct hearth_stacktree *tree,
+                                            const struct hearth_profile *profile, uint32_t type_idx,
+                                            bool is_shown, struct hearth_err *err)
 {
     assert(tree != NULL && profile != NULL);
 
@@ -109,14 +109,14 @@ enum hearth_status hearth_stacktree_add_profile(struct hearth_stacktree *tree,
                                                 const struct hearth_profile *profile,
                                                 uint32_t type_idx, struct hearth_err *err)
 {
-    return add_profile(tree, profile, type_idx, false, err);
+    return add_named_profile(tree, profile, type_idx, false, err);
 }
 
 enum hearth_status hearth_stacktree_add_shown(struct hearth_stacktree *tree,
                                               const struct hearth_profile *profile,
                                               uint32_t type_idx, struct hearth_err *err)
 {
-    return add_profile(tree, profile, type_idx, true, err);
+    return add_named_profile(tree, profile, type_idx, true, err);
 }
 
 /* ---- back ---- */
