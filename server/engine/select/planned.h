@@ -15,6 +15,8 @@
 #include "select/profile_match.h"
 #include "select/query_internal.h"
 
+#include <float.h>
+
 /*
  * How often a query is planned and read again because background work moved rows between plan and
  * read. That race lasts a millisecond every ten minutes; it lasts longer while the builder catches
@@ -170,11 +172,15 @@ struct hearth_buckets {
     bool empty;
 };
 
-/* The step in milliseconds; seconds are at least 0.001, which the caller has checked. */
+/*
+ * The step in milliseconds, cut to whole ones; seconds are at least 0.001, which the caller has
+ * checked. The product may be a little less than it should be: 1.001 * 1000 is less than 1001.
+ */
 static inline int64_t hearth_step_ms(double seconds)
 {
     const int64_t longest = INT64_MAX / HEARTH_NS_PER_MS; /* longer than any range */
-    return seconds * 1000 < (double)longest ? (int64_t)(seconds * 1000) : longest;
+    double ms = seconds * 1000 * (1 + 2 * DBL_EPSILON);
+    return ms < (double)longest ? (int64_t)ms : longest;
 }
 
 /* The number of the bucket that a time is in, if it exists; times are cut to milliseconds. */
