@@ -250,20 +250,22 @@ struct day_hours {
     size_t n;
 };
 
+/* The catalogue knows them as long as any roll-up is kept; totals of hours may have expired. */
 static enum hearth_status list_hours(const struct hearth_roll *roll, int64_t day_ns,
                                      struct day_hours *ret, struct hearth_err *err)
 {
     char sql[192];
     (void)snprintf(sql, sizeof sql,
-                   "SELECT DISTINCT t0 FROM hearth_data.hour_totals WHERE service_id = %" PRId32
-                   " AND t0 >= %" PRId64 " AND t0 < %" PRId64 " ORDER BY 1",
-                   roll->service_id, day_ns, day_ns + HEARTH_NS_PER_DAY);
+                   "SELECT DISTINCT hour FROM hearth_data.series_hour WHERE service_id = %" PRId32
+                   " AND hour >= %" PRId32 " AND hour < %" PRId32 " ORDER BY 1",
+                   roll->service_id, hearth_hour_of(day_ns),
+                   hearth_hour_of(day_ns + HEARTH_NS_PER_DAY));
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&roll->builder->pg, sql, NULL, NULL, &result, NULL, err));
 
     ret->n = 0;
     for (int i = 0; i < PQntuples(result) && ret->n < HOURS_OF_DAY; i++) {
-        ret->v_ns[ret->n++] = hearth_pg_i64(result, i, 0);
+        ret->v_ns[ret->n++] = hearth_pg_i32(result, i, 0) * HEARTH_NS_PER_HOUR;
     }
     PQclear(result);
 

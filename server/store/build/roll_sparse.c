@@ -343,17 +343,28 @@ static enum hearth_status run_count(const struct hearth_roll *roll, const char *
 /* ---- the decision ---- */
 
 /*
- * Whether a service has had profiles in the hours from from_ns to to_ns, by their totals. A service
- * with few profiles often has none for hours: its ranges go on, so that there are few.
+ * Whether a service has had profiles in the hours from from_ns to to_ns. A service with few
+ * profiles often has none for hours: its ranges go on, so that there are few. A range of hours or
+ * days must not go on over blocks that are there: they would be written twice (roll_fill.c). Their
+ * totals may have expired, so the catalogue is asked.
  */
-static enum hearth_status had_profiles(const struct hearth_roll *roll, int64_t from_ns,
-                                       int64_t to_ns, bool *ret, struct hearth_err *err)
+static enum hearth_status had_profiles(const struct hearth_roll *roll, int64_t length_ns,
+                                       int64_t from_ns, int64_t to_ns, bool *ret,
+                                       struct hearth_err *err)
 {
     char sql[224];
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT 1 FROM hearth_data.hour_totals WHERE service_id = %" PRId32
-                   " AND t0 >= %" PRId64 " AND t0 < %" PRId64 " LIMIT 1",
-                   roll->service_id, hearth_floor_ns(from_ns, HEARTH_NS_PER_HOUR), to_ns);
+    if (length_ns > HEARTH_BUCKET_NS) {
+        (void)snprintf(sql, sizeof sql,
+                       "SELECT 1 FROM hearth_data.series_hour WHERE service_id = %" PRId32
+                       " AND hour >= %" PRId32 " AND hour < %" PRId32 " LIMIT 1",
+                       roll->service_id, hearth_hour_of(from_ns), hearth_hour_of(to_ns));
+    } else {
+        (void)snprintf(sql, sizeof sql,
+                       "SELECT 1 FROM hearth_data.hour_totals WHERE service_id = %" PRId32
+                       " AND t0 >= %" PRId64 " AND t0 < %" PRId64 " LIMIT 1",
+                       roll->service_id, hearth_floor_ns(from_ns, HEARTH_NS_PER_HOUR), to_ns);
+    }
+
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&roll->builder->pg, sql, NULL, NULL, &result, NULL, err));
     *ret = PQntuples(result) > 0;
@@ -369,7 +380,7 @@ static enum hearth_status leave_out(struct hearth_roll *roll,
     struct hearth_absent_blocks *last = find_last_range(&roll->absent, next->length_ns);
     bool apart = last == NULL || last->whole != next->whole;
     if (!apart && last->to_ns < next->from_ns) {
-        HEARTH_TRY(had_profiles(roll, last->to_ns, next->from_ns, &apart, err));
+        HEARTH_TRY(had_profiles(roll, next->length_ns, last->to_ns, next->from_ns, &apart, err));
     }
 
     if (!apart) {

@@ -173,6 +173,27 @@ static void only_roll_ups_that_outlive_their_profiles_are_written(void **state)
     close_fixture(&fix);
 }
 
+/* The totals of hours end with the hours, so they may be gone when the day is written. */
+static void a_day_is_written_after_its_hours_have_expired(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_day(&fix);
+    leave_out_the_day(&fix, 3);
+    fix.store->options.retain_1h_ns = DAY;
+    char of_day[64];
+    (void)snprintf(of_day, sizeof of_day, "hour_totals WHERE t0 < %lld",
+                   (long long)(g_day_ns + DAY));
+    retain(&fix);
+    assert_int_equal(count(&fix, of_day), 0);
+    assert_true(has_profiles(&fix));
+    fill(&fix);
+    retain(&fix);
+    assert_false(has_profiles(&fix));
+    assert_int_equal(count_changed(&fix, "roll_1d", "days"), 0);
+    close_fixture(&fix);
+}
+
 /* A deletion builds the day again; until then it must not find other days than when it began. */
 static void a_day_waits_for_deletions_of_its_service(void **state)
 {
@@ -240,6 +261,7 @@ int main(void)
         cmocka_unit_test(profiles_are_dropped_only_after_absent_hours_and_days_are_written),
         cmocka_unit_test(days_that_do_not_expire_yet_stay_absent),
         cmocka_unit_test(only_roll_ups_that_outlive_their_profiles_are_written),
+        cmocka_unit_test(a_day_is_written_after_its_hours_have_expired),
         cmocka_unit_test(a_day_waits_for_deletions_of_its_service),
         cmocka_unit_test(expired_hours_that_are_absent_are_compacted),
         cmocka_unit_test(a_tenant_with_a_shorter_retention_keeps_its_segments_until_then),

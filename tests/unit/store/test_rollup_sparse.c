@@ -410,6 +410,26 @@ static void an_hour_in_pieces_is_left_out_when_it_ends(void **state)
     }
 }
 
+/* Totals may expire before profiles do; blocks that are there must not seem to be absent then. */
+static void absent_hours_do_not_go_on_over_others_whose_totals_have_expired(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_sparse_hours(&fix, 20);
+    push_bucket(&fix, 1, g_day_ns + HOUR, 7);
+    push_bucket(&fix, 1, g_day_ns + 2 * HOUR, 25);
+    hearth_clock_fake(g_day_ns + 4 * HOUR);
+    build(&fix);
+    expect_absent_long(&fix, "1-2*");
+    pg_cluster_run(fix.url, "DELETE FROM hearth_data.hour_totals");
+    push_bucket(&fix, 1, g_day_ns + 4 * HOUR, 7);
+    hearth_clock_fake(g_day_ns + 6 * HOUR);
+    build(&fix);
+    expect_absent_long(&fix, "1-2* 4-5*");
+    hearth_clock_fake(0);
+    close_fixture(&fix);
+}
+
 static void hours_are_written_where_profiles_are_kept_for_less_than_two_days(void **state)
 {
     (void)state;
@@ -487,6 +507,7 @@ int main(void)
         cmocka_unit_test(with_too_many_ranges_blocks_are_written_as_before),
         cmocka_unit_test(hours_and_days_with_few_profiles_lack_blocks),
         cmocka_unit_test(an_hour_in_pieces_is_left_out_when_it_ends),
+        cmocka_unit_test(absent_hours_do_not_go_on_over_others_whose_totals_have_expired),
         cmocka_unit_test(hours_are_written_where_profiles_are_kept_for_less_than_two_days),
         cmocka_unit_test(damaged_ranges_are_refused),
     };
