@@ -598,8 +598,11 @@ static enum hearth_status end_day(struct hearth_roll *roll, int64_t day_ns, stru
     bool only_service =
         hearth_absent_set_meets(&roll->absent, HEARTH_NS_PER_DAY, false, day_ns, end_ns);
 
+    /* Its first hours may have expired while it was built. */
+    bool from_profiles = day_ns < roll->hours_from_ns && day_ns >= roll->profiles_from_ns;
+
     return hearth_roll_day(roll, day_ns, only_service ? HEARTH_ROLL_UP_SERVICE : HEARTH_ROLL_UP_ALL,
-                           false, err);
+                           from_profiles, err);
 }
 
 /*

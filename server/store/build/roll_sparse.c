@@ -171,11 +171,18 @@ static bool add_range(struct hearth_absent_set *set, const struct hearth_absent_
 
 /* ---- what retention allows ---- */
 
+/* The time from which on data is kept, by its retention; INT64_MIN: all of it is. */
+static int64_t find_kept_from(int64_t kept_ns, int64_t now_ns)
+{
+    return kept_ns > 0 && kept_ns < now_ns ? now_ns - kept_ns : INT64_MIN;
+}
+
 /*
  * Sets for each tier whether blocks may be left out, and the time before which neither its blocks
  * nor absent ranges of them matter (INT64_MIN: all of them do). Blocks of 10 minutes may be left
  * out if profiles are kept at least as long, so that they can answer instead. Hours and days are
- * written before their profiles are dropped; their ranges end there.
+ * written before their profiles are dropped; their ranges end there. Also sets hours_from_ns and
+ * profiles_from_ns.
  */
 static void apply_retention(struct hearth_roll *roll, const struct hearth_retention *keep,
                             int64_t gone_ns[HEARTH_N_TIERS])
@@ -192,6 +199,9 @@ static void apply_retention(struct hearth_roll *roll, const struct hearth_retent
         bool ends = kept > 0 && kept < now_ns && !(is_long && keep->profiles_ns > 0);
         gone_ns[tier] = ends ? now_ns - kept - HEARTH_NS_PER_DAY : INT64_MIN;
     }
+
+    roll->hours_from_ns = find_kept_from(keep->roll_1h_ns, now_ns);
+    roll->profiles_from_ns = find_kept_from(keep->profiles_ns, now_ns);
 }
 
 enum hearth_status hearth_sparse_begin(struct hearth_roll *roll, int64_t built_to_ns,
@@ -207,6 +217,7 @@ enum hearth_status hearth_sparse_begin(struct hearth_roll *roll, int64_t built_t
 
     /* A service that is being removed has no tenant, and keeps all blocks. */
     int64_t gone_ns[HEARTH_N_TIERS] = {INT64_MIN, INT64_MIN, INT64_MIN};
+    roll->hours_from_ns = roll->profiles_from_ns = INT64_MIN;
     if (PQntuples(result) == 1) {
         struct hearth_retention keep;
         hearth_store_retention(roll->builder->store, hearth_pg_str(result, 0, 0), &keep);

@@ -105,6 +105,46 @@ static void days_stored_only_in_segments_are_built_again(void **state)
     close_fixture(&fix);
 }
 
+static void retain(struct fixture *fix)
+{
+    struct hearth_retention_progress *at = &fix->store->retention;
+    bool more = true;
+    at->next_pass_mono_ns = at->next_rows_mono_ns = 0;
+    at->next_sweep_mono_ns = INT64_MAX;
+    for (int i = 0; i < 100 && more; i++) {
+        assert_ok(hearth_step_retention(&fix->builder, &more, &err));
+    }
+}
+
+/* Its first hours are deleted while it is built. */
+static void a_day_whose_hours_have_expired_is_the_sum_of_all_its_profiles(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_built(&fix);
+    pg_cluster_run(fix.url, "CREATE TABLE days AS SELECT * FROM hearth_data.roll_1d");
+    fix.store->options.retain_1h_ns = HEARTH_NS_PER_DAY;
+    assert_ok(hearth_store_rebuild(fix.store, TENANT, 0, the_day() * HEARTH_NS_PER_DAY, &err));
+    fix.builder.close = hearth_close_new();
+    bool more = true;
+    for (int i = 0; i < 20 && count(&fix, "roll_1h") == 0; i++) {
+        assert_ok(hearth_step_close(&fix.builder, &more, &err));
+    }
+    hearth_close_free(fix.builder.close);
+    assert_int_equal(count(&fix, "roll_1d"), 0);
+    assert_true(count(&fix, "roll_1h") > 0);
+    retain(&fix);
+    assert_int_equal(count(&fix, "roll_1h"), 0);
+    build(&fix);
+    assert_int_equal(
+        pg_cluster_int(fix.url, "SELECT count(*) FROM hearth_data.roll_1d a FULL JOIN days b USING"
+                                " (service_id, series_id, t0, writer_id) WHERE (a.n_profiles,"
+                                " a.totals, a.members, a.ids, a.vals) IS DISTINCT FROM"
+                                " (b.n_profiles, b.totals, b.members, b.ids, b.vals)"),
+        0);
+    close_fixture(&fix);
+}
+
 /* Deletion takes profiles away before it takes blocks: that is no loss. */
 static void a_deletion_in_the_middle_does_not_stop_a_rebuild(void **state)
 {
@@ -178,6 +218,7 @@ int main(void)
         cmocka_unit_test(a_leaf_that_a_late_profile_made_again_does_not_discard_roll_ups),
         cmocka_unit_test(a_rebuild_keeps_blocks_whose_profiles_are_dropped),
         cmocka_unit_test(days_stored_only_in_segments_are_built_again),
+        cmocka_unit_test(a_day_whose_hours_have_expired_is_the_sum_of_all_its_profiles),
         cmocka_unit_test(a_deletion_in_the_middle_does_not_stop_a_rebuild),
         cmocka_unit_test(a_rebuild_waits_for_blocks_that_are_being_built),
     };
