@@ -98,8 +98,8 @@ static void take_due(struct hearth_builder *builder, const PGresult *result, int
 
     struct hearth_retention retention;
     hearth_store_retention(builder->store, hearth_pg_str(result, row, 3), &retention);
-    if (retention.profiles_ns > 0) {
-        due->keep_from_ns = now_ns - retention.profiles_ns;
+    if (retention.profiles_ns > 0) { /* queries see the hour in which it ends as a whole */
+        due->keep_from_ns = hearth_floor_ns(now_ns - retention.profiles_ns, HEARTH_NS_PER_HOUR);
     }
 }
 
