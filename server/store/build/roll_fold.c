@@ -65,9 +65,10 @@ static enum hearth_status take_late_rows(struct fold *fold, struct hearth_err *e
         sql, sizeof sql,
         "DELETE FROM hearth_data.profile_late WHERE service_id = %" PRId32
         " AND ctid = ANY (ARRAY(SELECT ctid FROM (SELECT ctid, row_number() OVER w AS n,"
-        " sum(octet_length(ids) + pg_column_size(vals)) OVER w AS n_bytes FROM (SELECT ctid, ids,"
-        " vals, series_id, ts FROM hearth_data.profile_late WHERE service_id = %" PRId32
-        " AND ts < %" PRId64 " ORDER BY series_id, ts LIMIT %d) l"
+        " sum(octet_length(ids) + pg_column_size(vals) + coalesce(octet_length(attrs), 0)) OVER w"
+        " AS n_bytes FROM (SELECT ctid, ids, vals, attrs, series_id, ts FROM"
+        " hearth_data.profile_late WHERE service_id = %" PRId32 " AND ts < %" PRId64
+        " ORDER BY series_id, ts LIMIT %d) l"
         " WINDOW w AS (ORDER BY series_id, ts ROWS UNBOUNDED PRECEDING)) m"
         " WHERE n = 1 OR n_bytes <= " MAX_BYTES ")) RETURNING " HEARTH_PROFILE_COLUMNS,
         fold->service_id, fold->service_id, fold->built_to_ns, MAX_ROWS);

@@ -85,12 +85,40 @@ static void both_limits_apply_together(void **state)
     close_fixture(&fix);
 }
 
+/* Attributes of samples may be most of a profile: 16 times 5 MiB are more than a fold may take. */
+static void late_profiles_with_large_attributes_are_folded_a_piece_at_a_time(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    int64_t day_ns = the_day() * HEARTH_NS_PER_DAY;
+    push_a_day(&fix, day_ns);
+    build(&fix);
+    for (int i = 0; i < 16; i++) {
+        push(fix.store, 1, 1, day_ns + 3 * HOUR + i);
+    }
+    pg_cluster_run(fix.url,
+                   "UPDATE hearth_data.profile_late SET attrs = decode(repeat('61', 5 << 20), "
+                   "'hex')");
+    for (int i = 0; i < 16 && count(&fix, "profile_late") > 0; i++) {
+        bool more;
+        fix.builder.next_fold_mono_ns = 0;
+        assert_ok(hearth_step_fold(&fix.builder, &more, &err));
+    }
+    assert_int_equal(count(&fix, "profile WHERE attrs IS NOT NULL"), 16);
+    assert_int_equal(pg_cluster_int(fix.url, "SELECT count(DISTINCT xmin::text) FROM"
+                                             " hearth_data.profile WHERE attrs IS NOT NULL"),
+                     2);
+    close_fixture(&fix);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_that_do_not_fit_are_written_as_parts),
         cmocka_unit_test(rows_that_do_not_fit_are_sent_in_several_passes),
         cmocka_unit_test(both_limits_apply_together),
+        cmocka_unit_test(late_profiles_with_large_attributes_are_folded_a_piece_at_a_time),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }
