@@ -12,6 +12,7 @@ from questions import CPU
 from server import HEARTH, Server, note
 
 SPLITS = 100
+LATEST = 2**63 - 1
 
 
 class Noise(unittest.TestCase):
@@ -102,6 +103,18 @@ class Noise(unittest.TestCase):
         self.server.push(self.one("main;a"), {"service_name": "alone", "__name__": "process_cpu"})
         noise = self.diff('{service_name="alone"}', '{service_name="nobody"}')["noise"]
         self.assertEqual(noise, {"reason": "a side has no data"})
+
+    def test_ranges_of_all_time_are_judged(self):
+        """By their series: each slice of time is years long."""
+        store(self.server, "always", read_runs(GOLDEN))
+        sides = halves("always", random.Random(3))
+        expected = self.diff(*sides)["flamegraph"]
+        for start, end in ((1, LATEST), (START, LATEST), (-LATEST, LATEST)):
+            answer = self.diff(*sides, start=start, end=end)
+            self.assertEqual(answer["flamegraph"], expected)
+            self.assertEqual(answer["noise"]["method"], "NOISE_METHOD_PARTS")
+            self.assertEqual(answer["noise"].get("changedFunctions", "0"), "0")
+            self.assertGreater(answer["noise"]["rate"]["left"], 0)
 
     def one(self, stack):
         profile = Profile([("cpu", "nanoseconds")], time_ns=(START + 1000) * 1_000_000)

@@ -129,7 +129,9 @@ static enum hearth_status judge_rate(struct noise_run *run, struct hearth_diff_n
     sum_batches(run, 1, is_same_time ? 0 : RATE_BATCHES, durations[1], totals[1]);
     for (size_t s = 0; s < 2; s++) {
         for (size_t i = 0; i < 2 * RATE_BATCHES; i++) {
-            duration[s] += durations[s][i];
+            if (__builtin_add_overflow(duration[s], durations[s][i], &duration[s])) {
+                duration[s] = INT64_MAX; /* a range may be longer than 64 bits hold */
+            }
         }
     }
 

@@ -83,13 +83,17 @@ int64_t hearth_diff_slice_overlap(const struct hearth_diff_part_side *side, size
         return 0;
     }
 
-    int64_t number = side->first_slice + (int64_t)(part - side->first_part), begin_ns, end_ns;
-    if (__builtin_mul_overflow(number, side->slice_ns, &begin_ns) ||
-        __builtin_add_overflow(begin_ns, side->slice_ns - 1, &end_ns)) {
-        return side->slice_ns;
+    /* The first slice may begin before the earliest time, and the last may end after the latest. */
+    int64_t number = side->first_slice + (int64_t)(part - side->first_part), begin_ns, next_ns;
+    int64_t from_ns = side->selection.from_ns, to_ns = side->selection.to_ns;
+    if (!__builtin_mul_overflow(number, side->slice_ns, &begin_ns)) {
+        from_ns = max_i64(from_ns, begin_ns);
+    }
+    if (!__builtin_mul_overflow(number + 1, side->slice_ns, &next_ns)) {
+        to_ns = min_i64(to_ns, next_ns - 1);
     }
 
-    return min_i64(end_ns, side->selection.to_ns) - max_i64(begin_ns, side->selection.from_ns) + 1;
+    return to_ns - from_ns + 1;
 }
 
 /* ---- series ---- */

@@ -75,7 +75,7 @@ static bool measure_division(struct division *division)
             division->weight[s] += (double)division->sides[s].weights[part];
             n_of_side[s] += division->sides[s].weights[part] > 0;
         }
-        if (division->sides[0].weights[part] + division->sides[1].weights[part] > 0) {
+        if (division->sides[0].weights[part] > 0 || division->sides[1].weights[part] > 0) {
             division->n_of_group[find_part_group(division->sides, part)]++;
         }
     }

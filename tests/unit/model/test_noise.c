@@ -121,6 +121,31 @@ static void parts_of_both_sides_are_compared_with_themselves(void **state)
     assert_near(change.p, hearth_student_p(2 / sqrt(1. / 6), 3), 1e-12);
 }
 
+static void weights_of_nearly_64_bits_are_those_of_small_ones(void **state)
+{
+    (void)state;
+
+    const int64_t scale = INT64_C(1000000000000000000);
+    const int64_t weights[4] = {6, 1, 1, 1}, left[4] = {10, 4, 2, 1}, right[4] = {12, 1, 5, 2};
+    int64_t large[4];
+    struct hearth_change changes[2];
+    for (size_t i = 0; i < 4; i++) {
+        large[i] = weights[i] * scale;
+    }
+
+    const int64_t *const of[2] = {weights, large};
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(judge(&(struct example){.kind = HEARTH_NOISE_RATES,
+                                            .n_parts = 4,
+                                            .n_items = 1,
+                                            .weights = {of[i], of[i]},
+                                            .values = {left, right}},
+                          &changes[i]));
+    }
+    assert_near(changes[1].p, changes[0].p, 1e-9);
+    assert_near(changes[1].high * (double)scale, changes[0].high, 1e-9);
+}
+
 static void few_parts_are_no_evidence(void **state)
 {
     (void)state;
@@ -310,6 +335,7 @@ int main(void)
         cmocka_unit_test(tails_of_student_are_those_of_the_tables),
         cmocka_unit_test(the_error_of_a_rate_is_that_of_its_parts),
         cmocka_unit_test(parts_of_both_sides_are_compared_with_themselves),
+        cmocka_unit_test(weights_of_nearly_64_bits_are_those_of_small_ones),
         cmocka_unit_test(few_parts_are_no_evidence),
         cmocka_unit_test(parts_that_agree_by_chance_are_no_evidence),
         cmocka_unit_test(the_weaker_of_two_divisions_counts),
