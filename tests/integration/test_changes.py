@@ -129,6 +129,13 @@ class Changes(unittest.TestCase):
         self.assertNotIn("changes", same)
         self.assertEqual(same["compared"], "6")
 
+    def test_a_range_may_end_later_than_nanoseconds_can_say(self):
+        after = START + SLICES * MINUTE
+        expected = self.ask(start=after, end=after + DAY, profileType=CPU)
+        self.assertEqual((expected.get("compared", "0"), expected["oneSided"]), ("0", "6"))
+        for start, end in ((after, 253402300799999), (after, 2**63 - 1), (253402300799999, 2**63 - 1)):
+            self.assertEqual(self.ask(start=start, end=end, profileType=CPU), expected)
+
     def test_the_smallest_services_beyond_the_limit_are_left_out(self):
         self.limit_pairs("2")
         self.addCleanup(self.limit_pairs, "default")

@@ -462,7 +462,8 @@ enum hearth_status hearth_query_changes(const struct hearth_query *left,
             return HEARTH_OK;
         }
         quiet[s].call.notes = NULL;
-        quiet[s].start_ms = max_i64(quiet[s].start_ms, ranges[s].from_ns / HEARTH_NS_PER_MS);
+        quiet[s].start_ms = ranges[s].from_ns / HEARTH_NS_PER_MS;
+        quiet[s].end_ms = ranges[s].to_ns / HEARTH_NS_PER_MS;
     }
 
     HEARTH_TRY(choose_pairs(&run, err));
