@@ -26,6 +26,7 @@
 #define MAX_ROWS        5000       /* profiles of a transaction */
 #define MAX_BYTES       "67108864" /* of these profiles */
 #define WORTH_ANOTHER   500        /* after so many profiles the next transaction begins at once */
+#define WORTH_BYTES     (8u << 20) /* as after so many bytes */
 #define MAX_PARTS       8          /* of a key; with more, they are merged */
 #define ROUNDS_OF_PAUSE 6          /* between two visits of all services */
 
@@ -364,6 +365,17 @@ static enum hearth_status ensure_late_days(struct hearth_builder *builder, int32
     return status;
 }
 
+static bool is_worth_another(const struct fold *fold)
+{
+    size_t n_bytes = 0;
+
+    for (size_t i = 0; i < fold->n_rows; i++) {
+        n_bytes += hearth_stored_row_bytes(&fold->rows[i]);
+    }
+
+    return fold->n_rows >= WORTH_ANOTHER || n_bytes >= WORTH_BYTES;
+}
+
 /* Folds once. *ret_more: another transaction at once is worthwhile. */
 static enum hearth_status fold_late_profiles(struct hearth_builder *builder, int32_t service_id,
                                              bool *ret_more, struct hearth_err *err)
@@ -378,7 +390,7 @@ static enum hearth_status fold_late_profiles(struct hearth_builder *builder, int
     if (status == HEARTH_OK) {
         hearth_roll_count(&fold.roll);
         hearth_metric_add(HEARTH_M_ROLL_FOLDED, (int64_t)fold.n_rows);
-        *ret_more = fold.n_rows >= WORTH_ANOTHER;
+        *ret_more = is_worth_another(&fold);
     }
 
     /* Release everything; a rollback after the commit has no effect. */

@@ -100,11 +100,7 @@ static void late_profiles_with_large_attributes_are_folded_a_piece_at_a_time(voi
     pg_cluster_run(fix.url,
                    "UPDATE hearth_data.profile_late SET attrs = decode(repeat('61', 5 << 20), "
                    "'hex')");
-    for (int i = 0; i < 16 && count(&fix, "profile_late") > 0; i++) {
-        bool more;
-        fix.builder.next_fold_mono_ns = 0;
-        assert_ok(hearth_step_fold(&fix.builder, &more, &err));
-    }
+    fold_late(&fix); /* without pauses */
     assert_int_equal(count(&fix, "profile WHERE attrs IS NOT NULL"), 16);
     assert_int_equal(pg_cluster_int(fix.url, "SELECT count(DISTINCT xmin::text) FROM"
                                              " hearth_data.profile WHERE attrs IS NOT NULL"),
