@@ -119,8 +119,11 @@ enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, cons
     int last_errno = 0;
     for (const struct addrinfo *info = list; info != NULL; info = info->ai_next) {
         if (listeners->n == HEARTH_MAX_LISTENERS) {
-            last_errno = ENOBUFS;
-            break;
+            freeaddrinfo(list);
+            return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                               "cannot listen on \"%.200s\": the server listens on at most %d "
+                               "addresses, and a name may stand for several",
+                               text, HEARTH_MAX_LISTENERS);
         }
         int fd = take_listener(listeners, info);
         if (fd < 0) {

@@ -45,7 +45,8 @@ enum hearth_status hearth_listeners_check_passed(const struct hearth_listeners *
  * skipped, unless all are.
  *
  * Returns  OK; INVALID_ARGUMENT if the text is malformed or cannot be resolved; UNAVAILABLE with
- *          the system's reason if an address cannot be bound.
+ *          the system's reason if an address cannot be bound; RESOURCE_EXHAUSTED beyond
+ *          HEARTH_MAX_LISTENERS.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, const char *text,

@@ -437,6 +437,22 @@ static void an_address_in_use_is_reported(void **state)
     hearth_acceptor_free(acceptor);
 }
 
+static void addresses_beyond_the_most_are_refused_with_their_number(void **state)
+{
+    (void)state;
+    struct hearth_listeners listeners = {0};
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    for (size_t i = 0; i < HEARTH_MAX_LISTENERS; i++) {
+        assert_int_equal(hearth_listeners_add(&listeners, "127.0.0.1:0", &err), HEARTH_OK);
+    }
+    assert_int_equal(hearth_listeners_add(&listeners, "127.0.0.1:0", &err),
+                     HEARTH_RESOURCE_EXHAUSTED);
+    assert_non_null(strstr(err.msg, "16 addresses"));
+    assert_int_equal(listeners.n, HEARTH_MAX_LISTENERS);
+    hearth_listeners_close(&listeners);
+}
+
 static void a_passed_socket_is_used_for_its_address(void **state)
 {
     (void)state;
@@ -481,6 +497,7 @@ int main(void)
         cmocka_unit_test(pings_on_a_quiet_connection_are_not_a_flood),
         cmocka_unit_test(above_the_total_the_worst_connection_is_cut),
         cmocka_unit_test(an_address_in_use_is_reported),
+        cmocka_unit_test(addresses_beyond_the_most_are_refused_with_their_number),
         cmocka_unit_test(a_passed_socket_is_used_for_its_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
