@@ -8,9 +8,12 @@ import unittest
 
 import grpc
 
+import prometheus
 import raw_h2
 import server
 import wire
+from pprof import Profile
+from questions import CPU
 from raw_h2 import call_headers, frame
 
 CHECK = "/grpc.health.v1.Health/Check"
@@ -174,6 +177,72 @@ class FrontSlow(unittest.TestCase):
         self.assertIn(b"HTTP/1.1 ", fast.recv(65536))
         fast.close()
         self.assertEqual((self.connections("slow"), self.connections("displaced")), before)
+
+
+class FrontWaits(unittest.TestCase):
+    """Calls whose clients do not go on: HTTP/2 keeps them open as long as the client answers pings."""
+
+    def start(self, *options):
+        it = server.Server("--head-timeout", "2s", "--request-timeout", "2s", *options)
+        self.addCleanup(it.stop)
+        return it
+
+    def open_calls(self, it, method, window, *frames_behind):
+        """A connection with 50 calls of the method, each with the frames; and when it was opened."""
+        connection = raw_h2.Connection(it.port, timeout=60)
+        self.addCleanup(connection.socket.close)
+        connection.greet((4, window))
+        for stream in range(1, 100, 2):
+            connection.send(frame(raw_h2.HEADERS, raw_h2.END_HEADERS, stream, call_headers(method)))
+            connection.send(b"".join(frame(kind, flags, stream, body) for kind, flags, body in frames_behind))
+        return connection, time.monotonic()
+
+    def ended_calls(self, connection):
+        """The streams that the server ended, until none of the 50 is left."""
+        ended = set()
+        while len(ended) < 50:
+            got = connection.read_frame()
+            self.assertIsNotNone(got, "the connection was closed")
+            kind, flags, stream, _ = got
+            if kind == raw_h2.SETTINGS and not flags & raw_h2.ACK:
+                connection.send(frame(raw_h2.SETTINGS, raw_h2.ACK, 0))
+            if kind == raw_h2.RST_STREAM or (kind == raw_h2.HEADERS and flags & raw_h2.END_STREAM):
+                ended.add(stream)
+        return ended
+
+    def test_calls_whose_message_never_comes_are_ended_after_request_timeout(self):
+        it = self.start()
+        for method in ("/" + server.QUERIER + "LabelNames", "/" + server.PUSH, "/grpc.health.v1.Health/Watch"):
+            with self.subTest(method):
+                connection, since = self.open_calls(it, method, 65535)
+                self.assertEqual(len(self.ended_calls(connection)), 50)
+                self.assertGreater(time.monotonic() - since, 1.5)
+        self.assertIn("sent no message within request-timeout", it.log())
+
+    def test_answers_that_are_not_taken_are_dropped_and_their_memory_is_given_back(self):
+        it = self.start("--min-body-rate", "1000000")
+        it.push(profile(), {"__name__": "process_cpu", "service_name": "large"})
+        question = wire.encode([
+            (1, CPU), (2, '{service_name="large"}'), (3, server.now_ms() - 3_600_000), (4, server.now_ms() + 1000),
+            (5, 1_048_576),
+        ])
+        method = server.QUERIER + "SelectMergeStacktraces"
+        self.assertGreater(len(it.grpc_bytes(method, question)[0]), 100_000)
+        memory = lambda: prometheus.value(it.metrics(), "hearth_query_memory_bytes")
+        connection, _ = self.open_calls(
+            it, "/" + method, 0, (raw_h2.DATA, raw_h2.END_STREAM, raw_h2.message(question)))
+        server.eventually(lambda: memory() > 1_000_000, what="answers that wait for their client")
+        self.assertEqual(len(self.ended_calls(connection)), 50)
+        server.eventually(lambda: memory() == 0, what="their memory is given back")
+        self.assertTrue(it.grpc_bytes(method, question)[0])
+        self.assertIn("took the answer more slowly than min-body-rate", it.log())
+
+
+def profile():
+    p = Profile([("samples", "count"), ("cpu", "nanoseconds")])
+    for i in range(5000):
+        p.add(["main", "group%d" % (i % 100), "function%d" % i], [1, 1 + i])
+    return p.encode()
 
 
 def silence(quiet):

@@ -134,8 +134,8 @@ struct hearth_front_options {
     int64_t first_bytes_timeout_ns; /* a connection without any bytes is closed; default 10 s */
     /* A head, or the first frames of HTTP/2, that takes longer is cut; 0: never. Default 20 s. */
     int64_t head_timeout_ns;
-    /* A body slower than so many bytes per second over head_timeout_ns is cut; 0: never. Default
-     * 256. */
+    /* A body slower than so many bytes per second over head_timeout_ns is cut; so is a gRPC call
+     * whose client takes the answer more slowly, and longer than that. 0: never. Default 256. */
     int64_t min_body_rate;
     /* An idle connection is closed, but never one with a request in work. Default 120 s. */
     int64_t http_idle_timeout_ns;

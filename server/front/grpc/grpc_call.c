@@ -6,6 +6,10 @@
  * is room. So the tag of a read may come while another thread uses the rpc, or after the call has
  * ended. Each read therefore holds a reference, and the members it shares with the work are guarded
  * by grpc->lock. The thread that sets is_running owns the rpc until it clears it.
+ *
+ * A client that never sends the only message of its call, or never takes the answer, would hold the
+ * call for ever. So these waits are listed in grpc->waits, unless the client's own deadline, which
+ * the core enforces, is earlier.
  */
 #include "grpc/grpc_call.h"
 
@@ -71,6 +75,9 @@ struct call {
     bool is_counted;         /* counted in grpc->n_working */
     bool is_late;            /* began when the server was stopping: not counted */
     struct hearth_peer peer; /* a copy, because the connection may close before the call ends */
+
+    struct hearth_client_wait wait; /* guarded by grpc->lock */
+    bool is_awaiting;               /* `wait` was listed; used by the thread that owns the rpc */
 
     /* Open calls (chats and collecting calls); guarded by grpc->lock. */
     struct call *prev, *next;   /* in grpc->open */
@@ -240,6 +247,35 @@ static void acquire_batch(struct call *call)
     (void)atomic_load_explicit(&call->n_batches, memory_order_acquire);
 }
 
+/* ---- waits for the client ---- */
+
+/* To be called before the batch whose end ends the wait: after it, the call may be freed. */
+static void begin_wait(struct call *call, int64_t until_mono_ns)
+{
+    struct hearth_grpc *grpc = call->grpc;
+
+    if (until_mono_ns == INT64_MAX || call->rpc.client_deadline_mono_ns <= until_mono_ns) {
+        return;
+    }
+
+    call->is_awaiting = true;
+    hearth_mutex_lock(&grpc->lock);
+    hearth_client_waits_add(&grpc->waits, &call->wait, call->call, until_mono_ns);
+    hearth_mutex_unlock(&grpc->lock);
+}
+
+static void end_wait(struct call *call)
+{
+    struct hearth_grpc *grpc = call->grpc;
+
+    if (call->is_awaiting) {
+        call->is_awaiting = false;
+        hearth_mutex_lock(&grpc->lock);
+        hearth_client_waits_remove(&grpc->waits, &call->wait);
+        hearth_mutex_unlock(&grpc->lock);
+    }
+}
+
 /* ---- answering ---- */
 
 static void on_sent(struct hearth_op *op, bool ok)
@@ -247,6 +283,7 @@ static void on_sent(struct hearth_op *op, bool ok)
     struct call *call = HEARTH_CONTAINER_OF(op, struct call, op_send);
     (void)ok; /* false: the client has left */
     acquire_batch(call);
+    end_wait(call);
     set_counted(call, false);
     unref_grpc_call(call);
 }
@@ -358,6 +395,9 @@ static void finish_call(struct hearth_rpc *rpc)
     }
 
     /* Everything that is still to be sent, in one batch. */
+    const struct hearth_front_options *options = &rpc->front->options;
+    begin_wait(call, hearth_client_answer_limit(hearth_clock_mono_ns(), rpc->packed.n,
+                                                options->head_timeout_ns, options->min_body_rate));
     grpc_op ops[3];
     size_t n = 0;
     if (!call->sent_leading) {
@@ -704,6 +744,7 @@ static void on_read(struct hearth_op *op, bool ok)
         return;
     }
 
+    end_wait(call);
     call->body = call->incoming;
     call->incoming = NULL;
     if (is_chat(call)) {
@@ -711,7 +752,12 @@ static void on_read(struct hearth_op *op, bool ok)
         return;
     }
 
-    enum hearth_status status = view_body(call, &rpc->err);
+    /* Without a message, the reason may be that the call was ended. */
+    enum hearth_status status =
+        call->body == NULL ? hearth_cancel_check(&rpc->cancel, &rpc->err) : HEARTH_OK;
+    if (status == HEARTH_OK) {
+        status = view_body(call, &rpc->err);
+    }
     if (status != HEARTH_OK) {
         hearth_rpc_refuse(rpc, status);
         return;
@@ -871,9 +917,12 @@ static void begin_call(struct call *call)
 
     if (is_collecting_call(call)) {
         continue_collecting(call);
-    } else {
-        start_read(call);
+        return;
     }
+    if (!is_chat(call)) {
+        begin_wait(call, rpc->cancel.deadline_mono_ns);
+    }
+    start_read(call);
 }
 
 static void on_new_call(struct hearth_op *op, bool ok)

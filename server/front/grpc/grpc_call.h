@@ -20,6 +20,8 @@
 #include "hearth/base/compiler.h"
 #include "hearth/base/sync.h"
 
+#include "grpc/client_waits.h"
+
 #include <grpc/grpc.h>
 
 #include <stdatomic.h>
@@ -46,11 +48,12 @@ struct hearth_grpc {
     _Atomic int64_t n_working; /* calls in work, or whose answer is not sent yet */
     _Atomic int n_wanted;      /* new calls that were not requested for want of memory */
     struct hearth_op shutdown_op;
-    struct hearth_mutex lock; /* guards has_stopped, open, and members of calls (grpc_call.c) */
+    struct hearth_mutex lock; /* guards has_stopped, open, waits, members of calls (grpc_call.c) */
     pthread_cond_t wake;      /* has_stopped was set */
     bool has_stopped;         /* all calls have ended after the shutdown */
-    int64_t overdue_mono_ns;  /* the ticker's: when it last ended overdue streams */
+    int64_t overdue_mono_ns;  /* the ticker's: when it last ended overdue calls */
     struct call *open; /* chats and collecting calls, which last as long as their clients want */
+    struct hearth_client_waits waits; /* of calls: for their only message, or to take the answer */
 };
 
 /* Requests one more new call from the core; without memory, hearth_grpc_tick repeats it. */

@@ -30,6 +30,7 @@
 #define MIN_PING_INTERVAL_MS 10000
 #define MIN_MEMORY_QUOTA     (INT64_C(256) << 20)
 #define MAX_ARGS             16
+#define OVERDUE_BATCH        256u /* calls that are ended between two holds of the lock */
 
 struct channel_args {
     size_t n;
@@ -239,6 +240,48 @@ void hearth_grpc_take(void *context, int fd, const struct sockaddr *address,
     }
 }
 
+/* A listed call is alive; the reference keeps the core's part of it alive without the lock. */
+static size_t take_overdue_calls(struct hearth_grpc *grpc, int64_t now_mono_ns,
+                                 grpc_call *out[OVERDUE_BATCH])
+{
+    hearth_mutex_lock(&grpc->lock);
+    size_t n = hearth_client_waits_take_overdue(&grpc->waits, now_mono_ns, out, OVERDUE_BATCH);
+    for (size_t i = 0; i < n; i++) {
+        grpc_call_ref(out[i]);
+    }
+    hearth_mutex_unlock(&grpc->lock);
+
+    return n;
+}
+
+static void end_overdue_waits(struct hearth_grpc *grpc, int64_t now_mono_ns)
+{
+    static struct hearth_log_rate rate;
+    grpc_call *calls[OVERDUE_BATCH];
+    size_t n, n_ended = 0;
+    int missed;
+
+    do {
+        n = take_overdue_calls(grpc, now_mono_ns, calls);
+        for (size_t i = 0; i < n; i++) {
+            (void)grpc_call_cancel_with_status(calls[i], GRPC_STATUS_DEADLINE_EXCEEDED,
+                                               "the client sent no message within request-timeout, "
+                                               "or took the answer more slowly than min-body-rate",
+                                               NULL);
+            grpc_call_unref(calls[i]);
+        }
+        n_ended += n;
+    } while (n == OVERDUE_BATCH);
+
+    if (n_ended > 0 && hearth_log_rate_take(&rate, 1, now_mono_ns, &missed)) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "front",
+                   "ended calls whose clients sent no message within request-timeout, or took the "
+                   "answer more slowly than min-body-rate",
+                   "ended", hearth_log_i64((int64_t)n_ended), "missed", hearth_log_i64(missed),
+                   NULL);
+    }
+}
+
 void hearth_grpc_tick(struct hearth_grpc *grpc)
 {
     for (int n = atomic_exchange(&grpc->n_wanted, 0); n > 0; n--) {
@@ -248,6 +291,7 @@ void hearth_grpc_tick(struct hearth_grpc *grpc)
     if (now - grpc->overdue_mono_ns >= HEARTH_NS_PER_SEC) {
         grpc->overdue_mono_ns = now;
         hearth_call_end_overdue(grpc, now);
+        end_overdue_waits(grpc, now);
     }
 }
 
