@@ -42,9 +42,21 @@ static struct scrape *find_target(const struct hearth_scraper *scraper, struct h
     return NULL;
 }
 
+/* Those that are gone will be freed, and make room already. */
+static size_t count_present(const struct hearth_scraper *scraper)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < scraper->n_scrapes; i++) {
+        n += scraper->scrapes[i]->is_gone ? 0 : 1;
+    }
+
+    return n;
+}
+
 static bool is_room_for_target(struct hearth_scraper *scraper)
 {
-    if (scraper->n_scrapes < (size_t)scraper->options.max_targets) {
+    if (count_present(scraper) < (size_t)scraper->options.max_targets) {
         return true;
     }
 
@@ -124,6 +136,22 @@ static bool add_address(struct hearth_scraper *scraper, const struct hearth_scra
     }
 
     return true;
+}
+
+/* Marks the targets of an address that are known as present. */
+static void keep_address(const struct hearth_scraper *scraper, const struct hearth_scrape_job *job,
+                         const struct hearth_scrape_group *group, const char *address)
+{
+    struct scrape like = {.job = job, .group = group};
+
+    (void)snprintf(like.address, sizeof like.address, "%s", address);
+    for (size_t i = 0; i < job->n_paths; i++) {
+        like.path = &job->paths[i];
+        struct scrape *scrape = find_target(scraper, hash_target(&like));
+        if (scrape != NULL) {
+            scrape->is_gone = false;
+        }
+    }
 }
 
 static void free_target(struct scrape *scrape)
@@ -233,7 +261,14 @@ static void take_addresses(const struct scrape_name *name)
         }
     }
 
-    /* All names of the group: they share its targets. */
+    /* All names of the group: they share its targets. Known ones stay before others are added. */
+    for (size_t i = 0; i < scraper->n_names; i++) {
+        const struct scrape_name *other = &scraper->names[i];
+        for (size_t k = 0; other->group == name->group && k < other->n_addresses; k++) {
+            keep_address(scraper, other->job, other->group, other->addresses[k]);
+        }
+    }
+
     for (size_t i = 0; i < scraper->n_names; i++) {
         struct scrape_name *other = &scraper->names[i];
         if (other->group != name->group) {
