@@ -3,14 +3,18 @@
 import http.server
 import json
 import os
+import pathlib
 import subprocess
 import threading
 import time
 import unittest
 
 from pprof import Decoded, Profile
-from server import HEARTH, HEARTHD, Cluster, Server, eventually, now_ms, server_environment, temporary_directory
+from server import (
+    HEARTH, HEARTHD, Cluster, Server, eventually, now_ms, sanitizer, server_environment, temporary_directory,
+)
 
+HERE = pathlib.Path(__file__).resolve().parent
 TARGETS = "hearth.v1.AdminService/ScrapeTargets"
 HEAP = [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("inuse_space", "bytes")]
 ALLOC = "memory:alloc_space:bytes:space:bytes"
@@ -77,10 +81,10 @@ class Scrape(unittest.TestCase):
         self.target = Target()
         self.addCleanup(self.target.stop)
 
-    def start(self, job=None, profiles=None, *options):
+    def start(self, job=None, profiles=None, *options, env=None):
         job = job or {"job_name": "shop", "static_configs": [{"targets": [self.target.address], "labels": {"env": "test"}}]}
         path = write_config(job, profiles=profiles or {"memory": {"enabled": True}})
-        server = Server("--scrape-config", path, *options)
+        server = Server("--scrape-config", path, *options, env=env)
         self.addCleanup(server.stop)
         return server
 
@@ -177,6 +181,21 @@ class Scrape(unittest.TestCase):
         server = self.start(job)
         eventually(lambda: self.total(server, ALLOC) > 0, what="profiles")
         self.assertIn(self.target.address, [t["address"] for t in self.state(server)])
+
+    def test_a_name_server_that_does_not_answer_delays_no_profile_of_other_targets(self):
+        stuck = os.path.join(temporary_directory(), "stuck")
+        library = stuck + ".so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, HERE / "stuck_names.c"], check=True)
+        open(stuck, "w").close()
+        job = {
+            "job_name": "shop", "static_configs": [{"targets": [self.target.address]}],
+            "dns_sd_configs": [{"names": ["shop%d.test" % i for i in range(8)], "type": "A", "port": 80}],
+        }
+        env = {"STUCK_NAMES": stuck, "LD_PRELOAD": "%s %s" % (sanitizer(), library)}
+        server = self.start(job, env=env)
+        self.addCleanup(os.unlink, stuck)  # before the server stops
+        eventually(lambda: self.target.fetches >= 4, what="fetches one after the other")
+        eventually(lambda: self.total(server, ALLOC) > 0, what="profiles")
 
     def test_a_mistake_in_the_file_stops_the_start(self):
         for job, message in [({"relabel_configs": []}, "is unknown here"),

@@ -73,8 +73,9 @@ struct hearth_scraper {
     size_t n_names;
     bool is_over_limit; /* max_targets was reported */
     CURLM *multi;
-    struct hearth_workers *workers;
-    struct hearth_cancel cancel; /* of pushes and claims */
+    struct hearth_workers *workers;   /* push what was fetched */
+    struct hearth_workers *resolvers; /* look names up, and wait for name servers */
+    struct hearth_cancel cancel;      /* of pushes and claims */
     pthread_t thread;
     struct hearth_mutex lock; /* guards the next two, and addresses of names */
     struct scrape *finished;

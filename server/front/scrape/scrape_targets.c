@@ -1,6 +1,6 @@
 /*
  * scrape_targets.c -- the list of targets: fixed addresses, and addresses of names, which are
- * resolved by the workers because that may block.
+ * resolved by threads of their own: a name server that does not answer may delay no push.
  */
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
@@ -293,7 +293,7 @@ void hearth_scrape_targets_refresh(struct hearth_scraper *scraper, int64_t now_m
 
         if (!name->is_running && now_mono_ns >= name->due_mono_ns) {
             name->due_mono_ns = now_mono_ns + RESOLVE_EACH_NS;
-            name->is_running = hearth_workers_submit(scraper->workers, &name->resolve_job);
+            name->is_running = hearth_workers_submit(scraper->resolvers, &name->resolve_job);
         }
     }
     hearth_mutex_unlock(&scraper->lock);

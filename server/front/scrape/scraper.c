@@ -25,6 +25,7 @@
 #define RETRY_NS      (2 * HEARTH_NS_PER_SEC)
 #define MAX_QUEUED    4096
 #define N_WORKERS     4
+#define N_RESOLVERS   2
 
 /* Targets that are claimed with one statement; they share the length of the claim. */
 struct claim_batch {
@@ -249,6 +250,7 @@ static void free_scraper(struct hearth_scraper *scraper)
         }
     }
     hearth_workers_stop(scraper->workers);
+    hearth_workers_stop(scraper->resolvers);
     take_finished(scraper);
 
     hearth_scrape_targets_free(scraper);
@@ -271,6 +273,7 @@ static enum hearth_status make_scraper(struct hearth_scraper *scraper, struct he
     }
 
     HEARTH_TRY(hearth_workers_start("scrape", N_WORKERS, MAX_QUEUED, &scraper->workers, err));
+    HEARTH_TRY(hearth_workers_start("resolve", N_RESOLVERS, MAX_QUEUED, &scraper->resolvers, err));
 
     return hearth_scrape_targets_init(scraper, err);
 }
