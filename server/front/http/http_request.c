@@ -3,7 +3,9 @@
  *
  * A request that is refused is answered when its body has come, because closing a connection with
  * unread bytes resets it, and the client may lose the answer. A long body is not waited for: the
- * request is answered at once, and the rest of the body is dropped for a moment (net/linger.h).
+ * request is answered at once, and the rest of the body is dropped for a moment (net/linger.h). If
+ * the body turns out to be long only while it comes, the library would send no answer before its
+ * end; so the answer is then written here.
  */
 #include "http/http_request.h"
 
@@ -28,6 +30,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <sys/socket.h>
 
 /* Without Basic, for which a browser would ask for a password. */
 #define AUTHENTICATE_VALUE  "Bearer realm=\"hearth\""
@@ -62,6 +65,7 @@ struct http_request {
     struct hearth_buf body;       /* collected so far */
     int64_t discarded_bytes;
     struct MHD_Response *response; /* NULL without memory, and after it was queued */
+    struct hearth_str text;        /* its body, if that is in memory and may be sent as it is */
     unsigned code;                 /* of the response */
     size_t n_sent;                 /* of an answer in pieces: bytes of rpc.packed that were sent */
 };
@@ -103,8 +107,10 @@ static void set_response(struct http_request *request, unsigned code, const char
 
     if (n > 0 && request->response == NULL) {
         hearth_mem_free(bytes);
+        n = 0;
     }
 
+    request->text = hearth_str_n(bytes, n);
     set_response_head(request, code, content_type);
 }
 
@@ -657,11 +663,47 @@ static enum MHD_Result begin_request(struct http_request *request, const char *u
 
 /* ---- the body ---- */
 
+static enum MHD_Result write_field(void *cls, enum MHD_ValueKind kind, const char *name,
+                                   const char *value)
+{
+    (void)kind;
+    hearth_buf_printf(cls, "%s: %s\r\n", name, value);
+    return MHD_YES;
+}
+
+/*
+ * Writes the answer to the socket while the body still comes: it is short, and nothing else waits
+ * to be written. The library then closes its copy of the descriptor.
+ */
+static enum MHD_Result answer_within_body(struct http_request *request)
+{
+    int fd = get_connection_fd(request->connection);
+    struct hearth_buf out;
+
+    if (request->text.n == 0) {
+        return MHD_NO;
+    }
+
+    hearth_buf_init(&out, 0);
+    hearth_buf_printf(&out, "HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Length: %zu\r\n",
+                      request->code, MHD_get_reason_phrase_for(request->code), request->text.n);
+    (void)MHD_get_response_headers(request->response, write_field, &out);
+    hearth_buf_cstr(&out, "\r\n");
+    hearth_buf_str(&out, request->text);
+    if (!hearth_buf_failed(&out) &&
+        send(fd, out.p, out.n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)out.n) {
+        hearth_acceptor_linger(request->http->front->acceptor, fd);
+    }
+    hearth_buf_release(&out);
+
+    return MHD_NO;
+}
+
 static enum MHD_Result take_upload(struct http_request *request, const char *upload, size_t n)
 {
     if (request->state != REQUEST_READING) {
         request->discarded_bytes += (int64_t)n;
-        return request->discarded_bytes > DISCARD_MAX_BYTES ? MHD_NO : MHD_YES;
+        return request->discarded_bytes > DISCARD_MAX_BYTES ? answer_within_body(request) : MHD_YES;
     }
 
     /* Collect the body within its own limit ... */
