@@ -525,6 +525,14 @@ void hearth_front_check_tls(struct hearth_front *front)
 
 /* ---- stop ---- */
 
+/* True if a request is in work on a pool, or about to be. */
+static bool is_front_working(struct hearth_front *front)
+{
+    return hearth_rpc_in_flight(front) > 0 ||
+           (front->http != NULL && hearth_http_working(front->http) > 0) ||
+           (front->grpc != NULL && hearth_grpc_working(front->grpc) > 0);
+}
+
 static bool is_front_idle(struct hearth_front *front)
 {
     return hearth_rpc_in_flight(front) == 0 &&
@@ -532,14 +540,22 @@ static bool is_front_idle(struct hearth_front *front)
            (front->grpc == NULL || hearth_grpc_working(front->grpc) == 0);
 }
 
-/* Lets requests finish until the deadline, then cancels them and waits for their end. */
-static void wait_for_requests(struct hearth_front *front, int64_t deadline_mono_ns)
+static void wait_until_idle(struct hearth_front *front, int64_t deadline_mono_ns)
 {
-    /* Let them finish. */
     while (!is_front_idle(front) && hearth_clock_mono_ns() < deadline_mono_ns) {
         (void)usleep(2000);
     }
+}
 
+/* Lets requests finish until the deadline, then cancels them and waits for their end. */
+static void wait_for_requests(struct hearth_front *front, int64_t deadline_mono_ns)
+{
+    /* Let them finish, then those that open HTTP connections have brought meanwhile. */
+    wait_until_idle(front, deadline_mono_ns);
+    if (front->http != NULL) {
+        hearth_http_shut(front->http);
+    }
+    wait_until_idle(front, deadline_mono_ns);
     if (is_front_idle(front)) {
         return;
     }
@@ -599,7 +615,11 @@ void hearth_front_stop(struct hearth_front *front, int64_t deadline_mono_ns)
         hearth_grpc_cancel_calls(front->grpc);
     }
 
-    /* Threads and libraries. */
+    /* Threads and libraries. A request may have begun just before it would have been refused. */
+    while (is_front_working(front)) {
+        hearth_rpc_cancel_all(front);
+        (void)usleep(1000);
+    }
     hearth_workers_stop(front->ingest_pool);
     hearth_workers_stop(front->query_pool);
     hearth_grpc_free(front->grpc);

@@ -636,6 +636,24 @@ static struct call_step take_step(struct call *call)
     return step;
 }
 
+/*
+ * The request, or a run of it, is complete. The stop sets is_shut, then waits for counted calls: it
+ * waits for this one, or this one sees is_shut. Then the pools may have ended.
+ */
+static void start_work_of(struct call *call)
+{
+    struct hearth_rpc *rpc = &call->rpc;
+
+    call->state = CALL_WORKING;
+    set_counted(call, true);
+    if (atomic_load(&call->grpc->is_shut)) {
+        hearth_rpc_refuse(rpc,
+                          HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping"));
+        return;
+    }
+    hearth_rpc_start(rpc);
+}
+
 /* Starts a run of a collecting call, of call->body or of the end. */
 static void start_run(struct call *call)
 {
@@ -658,9 +676,7 @@ static void start_run(struct call *call)
         return;
     }
 
-    call->state = CALL_WORKING;
-    set_counted(call, true);
-    hearth_rpc_start(rpc);
+    start_work_of(call);
 }
 
 /* The call may be freed by then, unless the caller holds a reference. */
@@ -763,9 +779,7 @@ static void on_read(struct hearth_op *op, bool ok)
         return;
     }
 
-    call->state = CALL_WORKING;
-    set_counted(call, true);
-    hearth_rpc_start(rpc);
+    start_work_of(call);
 }
 
 /* Reads the metadata that the server uses, and finds the tenant. */

@@ -44,7 +44,7 @@ struct hearth_grpc {
     unsigned n_threads;            /* threads of the completion queue */
     pthread_t threads[8];
     _Atomic bool is_stopping;  /* new calls are refused */
-    _Atomic bool is_shut;      /* the core was shut down: it accepts no calls */
+    _Atomic bool is_shut;      /* the core was shut down: no call comes or begins its work */
     _Atomic int64_t n_working; /* calls in work, or whose answer is not sent yet */
     _Atomic int n_wanted;      /* new calls that were not requested for want of memory */
     struct hearth_op shutdown_op;

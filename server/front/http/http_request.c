@@ -737,6 +737,7 @@ static enum MHD_Result take_upload(struct http_request *request, const char *upl
 /* The request is complete. */
 static enum MHD_Result start_work(struct http_request *request)
 {
+    struct hearth_http *http = request->http;
     struct hearth_rpc *rpc = &request->rpc;
 
     assert(request->has_rpc && request->state == REQUEST_READING);
@@ -747,10 +748,19 @@ static enum MHD_Result start_work(struct http_request *request)
         return queue_answer(request);
     }
 
+    /* The stop sets is_shut, then waits for n_suspended: it waits for this request, or this request
+     * sees is_shut. */
+    (void)atomic_fetch_add(&http->n_suspended, 1);
+    if (atomic_load(&http->is_shut)) {
+        (void)atomic_fetch_sub(&http->n_suspended, 1);
+        refuse_request(request,
+                       HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping"));
+        return queue_answer(request);
+    }
+
     /* The connection sleeps until finish_request resumes it. */
     rpc->fd = get_connection_fd(request->connection);
     request->is_suspended = true;
-    (void)atomic_fetch_add(&request->http->n_suspended, 1);
     MHD_suspend_connection(request->connection);
     hearth_rpc_start(rpc);
 

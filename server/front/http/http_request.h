@@ -25,6 +25,7 @@ struct hearth_http {
     struct MHD_Daemon *daemon;
     _Atomic int64_t n_open;      /* requests whose head was read and whose answer is not sent yet */
     _Atomic int64_t n_suspended; /* requests whose connection is suspended until they end */
+    _Atomic bool is_shut;        /* no request begins its work any more; see start_work */
 };
 
 /* The callbacks of the daemon; cls is the struct hearth_http. The first one returns the request,

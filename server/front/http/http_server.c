@@ -66,6 +66,16 @@ size_t hearth_http_open_requests(const struct hearth_http *http)
     return (size_t)atomic_load(&http->n_open);
 }
 
+void hearth_http_shut(struct hearth_http *http)
+{
+    atomic_store(&http->is_shut, true);
+}
+
+size_t hearth_http_working(const struct hearth_http *http)
+{
+    return (size_t)atomic_load(&http->n_suspended);
+}
+
 void hearth_http_free(struct hearth_http *http)
 {
     if (http == NULL) {
@@ -74,7 +84,8 @@ void hearth_http_free(struct hearth_http *http)
 
     /* The daemon must not be stopped between the end of a request and the resumption of its
      * connection. */
-    while (atomic_load(&http->n_suspended) > 0) {
+    hearth_http_shut(http);
+    while (hearth_http_working(http) > 0) {
         (void)usleep(1000);
     }
 

@@ -23,7 +23,12 @@ void hearth_http_take(void *context, int fd, const struct sockaddr *address,
                       socklen_t address_bytes);
 /* The number of requests whose answer is not sent yet. */
 size_t hearth_http_open_requests(const struct hearth_http *http);
-/* Stops the daemon and frees. No request may be in flight. NULL-safe. */
+/* From now on requests are refused instead of worked on: the pools may end when no request is in
+ * work. Any thread. */
+void hearth_http_shut(struct hearth_http *http);
+/* The number of requests that are in work on a pool, or about to be. */
+size_t hearth_http_working(const struct hearth_http *http);
+/* Stops the daemon and frees. No request may be in work. NULL-safe. */
 void hearth_http_free(struct hearth_http *http);
 
 #endif
