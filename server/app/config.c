@@ -279,6 +279,10 @@ static void read_tls_options(struct hearth_config *config)
             "tls-client-auth must be none, request or require");
 
     tls->client_auth = (enum hearth_client_auth)way;
+    if (tls->client_auth == HEARTH_CLIENT_AUTH_NONE && tls->client_ca_file[0] != '\0') {
+        hearth_config_warn(config, "tls-client-ca-file has no effect: clients are not asked for "
+                                   "certificates unless tls-client-auth is request or require");
+    }
     tls->threads = clamp_to_unsigned(config->tls_threads);
 }
 

@@ -227,9 +227,14 @@ static enum hearth_status start_process(struct server *server, struct hearth_err
 
     HEARTH_TRY(hearth_service_open(&server->service, err));
     HEARTH_TRY(hearth_auth_read_options(config, err));
+    HEARTH_TRY(hearth_store_check_options(&config->store, err));
     hearth_budget_init(&server->push_memory, "push-memory-bytes",
                        (size_t)config->push_memory_bytes);
     HEARTH_TRY(give_up_rights(server, err));
+
+    /* Before the store connects, which may migrate the database. The user reads the files of TLS
+     * again when it reloads. */
+    HEARTH_TRY(hearth_front_check(&config->front, err));
 
     /* The embedded database is started last. */
     if (server->pg != NULL) {
@@ -612,7 +617,8 @@ static bool ignores_hangup(void)
 static int check_config(struct server *server, bool print_origins)
 {
     struct hearth_config *config = &server->config;
-    struct hearth_err auth = HEARTH_ERR_INIT, addresses = auth, scrape = auth;
+    struct hearth_err auth = HEARTH_ERR_INIT, addresses = auth, front = auth, scrape = auth;
+    struct hearth_err store = auth;
 
     /* The options that are set, even if there are mistakes among them. */
     if (print_origins) {
@@ -627,7 +633,9 @@ static int check_config(struct server *server, bool print_origins)
     hearth_config_note(config, hearth_auth_read_options(config, &auth), &auth);
     if (config->front.listen != NULL) { /* no mistake in listen itself */
         hearth_config_note(config, hearth_auth_check_addresses(config, &addresses), &addresses);
+        hearth_config_note(config, hearth_front_check(&config->front, &front), &front);
     }
+    hearth_config_note(config, hearth_store_check_options(&config->store, &store), &store);
     hearth_config_note(config, load_scrape_file(server, config, &server->scrape, &scrape), &scrape);
     release_scrape_file(&server->scrape);
     if (config->n_mistakes > 0) {

@@ -345,6 +345,29 @@ static enum hearth_status check_front_options(const struct hearth_front_options 
     return hearth_agent_check_options(options, err);
 }
 
+enum hearth_status hearth_front_check(const struct hearth_front_options *options,
+                                      struct hearth_err *err)
+{
+    bool uses_tls = false;
+
+    HEARTH_TRY(check_front_options(options, err));
+    for (size_t i = 0; options->listen[i] != NULL; i++) {
+        struct hearth_listen_text listen;
+        HEARTH_TRY(hearth_listen_parse(options->listen[i], &listen, err));
+        uses_tls = uses_tls || listen.is_tls;
+    }
+
+    if (uses_tls) {
+        return hearth_tls_context_try(&options->tls, err);
+    }
+    if (options->tls.cert_file != NULL && options->tls.cert_file[0] != '\0') {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "tls-cert-file is set, but no address of listen begins with https://");
+    }
+
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_front_bind(const char *const *listen, const int *sockets,
                                      size_t n_sockets, struct hearth_listeners **ret,
                                      struct hearth_err *err)

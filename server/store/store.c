@@ -441,16 +441,24 @@ static void *run_boot(void *arg)
 
 /* ---- opening and closing ---- */
 
-static enum hearth_status check_options(const struct hearth_store_options *options,
-                                        struct hearth_err *err)
+/* what: whose URL it is. */
+static enum hearth_status check_database_url(const char *what, const struct hearth_secret *url,
+                                             struct hearth_err *err)
 {
-    if (options->url == NULL || !hearth_pg_url_valid(options->url)) {
-        return HEARTH_FAIL(
-            err, HEARTH_INVALID_ARGUMENT,
-            "the database URL cannot be parsed; it looks like "
-            "postgresql://user@host:5432/database, and characters such as @ / ? # in a "
-            "password are written %%40 %%2F %%3F %%23");
-    }
+    return url == NULL || hearth_pg_url_valid(url)
+               ? HEARTH_OK
+               : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                             "%s cannot be parsed; it looks like "
+                             "postgresql://user@host:5432/database, and characters such as @ / ? # "
+                             "in a password are written %%40 %%2F %%3F %%23",
+                             what);
+}
+
+enum hearth_status hearth_store_check_options(const struct hearth_store_options *options,
+                                              struct hearth_err *err)
+{
+    HEARTH_TRY(check_database_url("the database URL", options->url, err));
+    HEARTH_TRY(check_database_url("the URL of the read replica", options->read_url, err));
 
     if (options->n_committers == 0 || options->n_committers > 64 || options->max_readers == 0 ||
         options->max_readers > 1000 || options->max_batch_rows == 0 || options->linger_ns < 0 ||
@@ -515,7 +523,8 @@ static enum hearth_status make_parts(struct hearth_store *store, struct hearth_e
 enum hearth_status hearth_store_open(const struct hearth_store_options *options,
                                      struct hearth_store **ret_store, struct hearth_err *err)
 {
-    HEARTH_TRY(check_options(options, err));
+    assert(options->url != NULL);
+    HEARTH_TRY(hearth_store_check_options(options, err));
 
     /* Allocate and fill the root. */
     struct hearth_store *store = hearth_mem_zalloc(sizeof *store);

@@ -103,12 +103,25 @@ class CheckConfig(unittest.TestCase):
             (("--listen", "4040"), "not HOST:PORT"),
             (("--listen", "0.0.0.0:4040"), "can be reached from other machines"),
             (("--auth", "mtls"), "mtls needs an https listener"),
+            (("--auth", "oidc"), "oidc-issuer: the way \"oidc\" needs an issuer"),
+            (("--max-connections", "0"), "max-connections is 0; it must be at least 1"),
+            (("--database-url", "postgresql://hearth@db:port/hearth"), "the database URL cannot be parsed"),
+            (("--read-database-url", "db.example"), "the URL of the read replica cannot be parsed"),
+            (("--listen", "https://127.0.0.1:0"), "tls-cert-file is needed to listen on https://"),
+            (("--listen", "https://127.0.0.1:0", "--tls-cert-file", "/nonexistent.pem", "--tls-key-file", "/nonexistent.key"),
+             "tls-cert-file /nonexistent.pem: No such file or directory"),
+            (("--tls-cert-file", "/nonexistent.pem"), "no address of listen begins with https://"),
             (("--scrape-config", "/nonexistent.yml"), "/nonexistent.yml"),
         ):
             with self.subTest(options=options):
                 code, out, err = hearthd("check-config", *options)
                 self.assertEqual((code, out), (2, ""))
                 self.assertIn(message, err)
+
+    def test_an_authority_of_clients_that_is_not_used_is_a_warning(self):
+        code, out, err = hearthd("check-config", "--tls-client-ca-file", "ca.pem")
+        self.assertEqual((code, out), (0, "the configuration is valid\n"))
+        self.assertIn("warning: tls-client-ca-file has no effect", err)
 
 
 if __name__ == "__main__":

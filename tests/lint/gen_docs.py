@@ -75,12 +75,12 @@ commas. A limit of 0 means none, unless its text says otherwise. What each limit
 Without a value: `--help`, `--help-all` (with all options), `--version`, `--print-config` (the
 effective configuration, as a file).
 
-Three commands take the same options, do one thing and exit. `hearthd check-config` checks them: 0 if they are valid,
-otherwise 2, with all mistakes; `check-config --origin` also prints the options that are set, and where. `hearthd
-migrate --database-url URL` brings the schema up to date, as hearthd does when it starts; with `--dry-run` after
-`migrate`, it prints the missing migrations, and exits with 1 if there are any. `hearthd scale-out --database-url URL`
-[distributes the tables that grow](../how-to/scale-out.md) over the nodes of Citus, while no server runs; with
-`--dry-run` after `scale-out`, it prints what would move, and exits with 1 if something would.
+Three commands take the same options, do one thing and exit. `hearthd check-config` checks them and the files that they
+name: 0 if they are valid, otherwise 2, with all mistakes; `check-config --origin` also prints the options that are set,
+and where. `hearthd migrate --database-url URL` brings the schema up to date, as hearthd does when it starts; with
+`--dry-run` after `migrate`, it prints the missing migrations, and exits with 1 if there are any. `hearthd scale-out
+--database-url URL` [distributes the tables that grow](../how-to/scale-out.md) over the nodes of Citus, while no server
+runs; with `--dry-run` after `scale-out`, it prints what would move, and exits with 1 if something would.
 
 ## Signals
 

@@ -185,6 +185,13 @@ bool hearth_address_range_is_valid(const char *text);
 void hearth_front_options_init(struct hearth_front_options *options);
 
 /*
+ * Checks what hearth_front_start would refuse after other parts have been started: options out of
+ * their range, and the files of TLS, which it reads. INVALID_ARGUMENT; NO_MEMORY.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_front_check(const struct hearth_front_options *options,
+                                      struct hearth_err *err);
+/*
  * Bind the addresses, before the process gives up the right to use ports below 1024. Nothing is
  * accepted yet. An address of one of `sockets` is not bound; that socket is taken instead. At most
  * 16 sockets. Errors: those of hearth_front_start for addresses; INVALID_ARGUMENT for a socket that

@@ -97,6 +97,10 @@ struct hearth_store_options {
 };
 
 void hearth_store_options_init(struct hearth_store_options *options); /* the defaults above */
+/* INVALID_ARGUMENT for options that no store could be opened with. `url` may still be NULL. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_check_options(const struct hearth_store_options *options,
+                                              struct hearth_err *err);
 
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_open(const struct hearth_store_options *options,

@@ -658,13 +658,6 @@ static enum hearth_status open_listeners(struct hearth_acceptor *acceptor,
         uses_tls = uses_tls || acceptor->listeners.all[i].is_tls;
     }
 
-    bool has_files = options->tls != NULL && options->tls->cert_file != NULL &&
-                     options->tls->cert_file[0] != '\0';
-    if (has_files && !uses_tls) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "tls-cert-file is set, but no address of listen begins with https://");
-    }
-
     return uses_tls ? hearth_tls_start(options->tls, options->first_bytes_timeout_ns,
                                        options->pace.head_timeout_ns, &acceptor->tls, err)
                     : HEARTH_OK;

@@ -308,9 +308,10 @@ static enum hearth_status set_options(struct hearth_tls_context *context,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_tls_context_new(const struct hearth_tls_options *options,
-                                          struct hearth_tls_context **ret_context,
-                                          struct hearth_err *err)
+/* A context that has loaded its files. */
+static enum hearth_status make_context(const struct hearth_tls_options *options,
+                                       struct hearth_tls_context **ret_context,
+                                       struct hearth_err *err)
 {
     struct hearth_tls_context *context = hearth_mem_zalloc(sizeof *context);
     if (context == NULL) {
@@ -327,6 +328,18 @@ enum hearth_status hearth_tls_context_new(const struct hearth_tls_options *optio
         return status;
     }
 
+    *ret_context = context;
+
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_tls_context_new(const struct hearth_tls_options *options,
+                                          struct hearth_tls_context **ret_context,
+                                          struct hearth_err *err)
+{
+    struct hearth_tls_context *context;
+
+    HEARTH_TRY(make_context(options, &context, err));
     context->checked_mono_ns = hearth_clock_mono_ns();
     log_expiry(context, "certificate loaded");
     *ret_context = context;
@@ -345,6 +358,17 @@ void hearth_tls_context_free(struct hearth_tls_context *context)
     SSL_CTX_free(context->ssl);
     hearth_mutex_destroy(&context->lock);
     hearth_mem_free(context);
+}
+
+enum hearth_status hearth_tls_context_try(const struct hearth_tls_options *options,
+                                          struct hearth_err *err)
+{
+    struct hearth_tls_context *context;
+
+    HEARTH_TRY(make_context(options, &context, err));
+    hearth_tls_context_free(context);
+
+    return HEARTH_OK;
 }
 
 void hearth_tls_context_load(struct hearth_tls_context *context)

@@ -9,8 +9,8 @@
  *   tickets     with keys that last until the next load; none if clients are asked for
  *               certificates, so that each of their connections is verified
  *
- * Threads: new and free from one thread; hearth_tls_context_open from any; load and check from one
- *          at a time.
+ * Threads: new, free and try from one thread; hearth_tls_context_open from any; load and check from
+ *          one at a time.
  * Source:  OpenSSL 3.0; Mozilla's "intermediate" configuration, guidelines 5.7, without DHE.
  */
 #ifndef HEARTH_FRONT_TLS_CONTEXT_H
@@ -33,6 +33,10 @@ enum hearth_status hearth_tls_context_new(const struct hearth_tls_options *optio
                                           struct hearth_tls_context **ret_context,
                                           struct hearth_err *err);
 void hearth_tls_context_free(struct hearth_tls_context *context); /* NULL-safe */
+/* Loads the files like hearth_tls_context_new, with its errors, and drops them. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_tls_context_try(const struct hearth_tls_options *options,
+                                          struct hearth_err *err);
 
 /* Loads the files again, logs the result, and counts it. After a failure the old ones stay. */
 void hearth_tls_context_load(struct hearth_tls_context *context);

@@ -93,13 +93,7 @@ static enum hearth_status make_standby_url(const struct hearth_secret *secret,
 enum hearth_status hearth_replica_new(const struct hearth_store_options *options,
                                       struct hearth_replica **ret_replica, struct hearth_err *err)
 {
-    if (!hearth_pg_url_valid(options->read_url)) {
-        return HEARTH_FAIL(
-            err, HEARTH_INVALID_ARGUMENT,
-            "the URL of the read replica cannot be parsed; it looks like "
-            "postgresql://user@host:5432/database, and characters such as @ / ? # in a "
-            "password are written %%40 %%2F %%3F %%23");
-    }
+    assert(hearth_pg_url_valid(options->read_url));
 
     struct hearth_replica *replica = hearth_mem_zalloc(sizeof *replica);
     struct hearth_secret *url = NULL;
