@@ -141,6 +141,31 @@ static enum hearth_status find_bin_dir(struct hearth_embedded_pg *pg, struct hea
     return pg->bin_dir == NULL ? HEARTH_FAIL_ARENA(err, &pg->arena) : HEARTH_OK;
 }
 
+/* Take postgres-bin, as an absolute path: the programs are started in "/". */
+static enum hearth_status take_bin_dir(struct hearth_embedded_pg *pg, const char *bin_dir,
+                                       struct hearth_err *err)
+{
+    static const char *const programs[] = {"initdb", "postgres"};
+    char *absolute = realpath(bin_dir, NULL);
+
+    pg->bin_dir = hearth_arena_printf(&pg->arena, "%s", absolute == NULL ? bin_dir : absolute);
+    free(absolute);
+    if (pg->bin_dir == NULL) {
+        return HEARTH_FAIL_ARENA(err, &pg->arena);
+    }
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(programs); i++) {
+        char path[4096];
+        (void)snprintf(path, sizeof path, "%s/%s", pg->bin_dir, programs[i]);
+        if (access(path, X_OK) != 0) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "postgres-bin: cannot run \"%s\": %s",
+                               path, strerrordesc_np(errno));
+        }
+    }
+
+    return HEARTH_OK;
+}
+
 /*
  * The log and the lock may have been created by root: give them to the cluster's user, who opens
  * them from now on.
@@ -196,12 +221,8 @@ static enum hearth_status set_up_cluster(struct hearth_embedded_pg *pg, const ch
     HEARTH_TRY(make_dir(pg, pg->run_dir, 0700, true, err));
     HEARTH_TRY(make_dir(pg, pg->pg_dir, 0700, true, err));
     HEARTH_TRY(give_files(pg, err));
-    if (bin_dir[0] != '\0') {
-        pg->bin_dir = bin_dir;
-        return HEARTH_OK;
-    }
 
-    return find_bin_dir(pg, err);
+    return bin_dir[0] == '\0' ? find_bin_dir(pg, err) : take_bin_dir(pg, bin_dir, err);
 }
 
 static void release_cluster(struct hearth_embedded_pg *pg)

@@ -210,6 +210,16 @@ the configuration is valid
         self.assertIn(code, (1, 2))
         self.assertIn("in use", err.lower())
 
+    def test_a_directory_without_the_programs_of_postgresql_is_named(self):
+        code, _, err = hearthd("--data-dir", os.path.join(self.directory, "d"), "--listen", "127.0.0.1:0",
+                               "--postgres-bin", self.directory)
+        self.assertEqual(code, 2)
+        self.assertIn("postgres-bin: cannot run \\\"%s/initdb\\\": No such file" % self.directory, err)
+
+    def test_the_directory_of_the_programs_of_postgresql_may_be_relative(self):
+        programs = os.path.relpath(os.path.dirname(Cluster.program("initdb")))
+        Server(env={"HEARTH_POSTGRES_BIN": programs}).stop()
+
     def test_two_servers_do_not_share_a_data_directory(self):
         server = Server()
         self.addCleanup(server.stop)
