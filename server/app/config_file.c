@@ -52,6 +52,27 @@ static enum hearth_status fail_unknown(struct hearth_config *config, const char 
                        nearest == NULL ? "" : nearest, nearest == NULL ? "" : "\"?");
 }
 
+/* A key at the left edge of YAML that is near no section and is no option. */
+static enum hearth_status fail_unknown_section(struct hearth_config *config, const char *from,
+                                               struct hearth_str key, struct hearth_err *err)
+{
+    struct hearth_buf all;
+
+    hearth_buf_init(&all, 0);
+    for (size_t i = 0; i < hearth_n_options; i++) {
+        if (hearth_options[i].section != NULL) {
+            hearth_buf_printf(&all, "%s%s", all.n == 0 ? "" : ", ", hearth_options[i].section);
+        }
+    }
+
+    enum hearth_status status =
+        HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: unknown key \"%s\"; the sections are %.*s",
+                    from, hearth_config_quote(config, key), (int)all.n, all.n == 0 ? "" : all.p);
+    hearth_buf_release(&all);
+
+    return status;
+}
+
 /* ---- lines of "key = value" ---- */
 
 static enum hearth_status load_line(struct hearth_config *config, struct hearth_str line,
@@ -217,7 +238,10 @@ static enum hearth_status find_section(struct yaml_file *file, struct hearth_str
                            from, option->flag, hearth_option_section(option));
     }
     if (section == NULL) {
-        return fail_unknown(file->config, from, key, hearth_option_nearest_section, err);
+        bool is_far = file->config->n_mistakes < HEARTH_MAX_MISTAKES &&
+                      hearth_option_nearest_section(key) == NULL;
+        return is_far ? fail_unknown_section(file->config, from, key, err)
+                      : fail_unknown(file->config, from, key, hearth_option_nearest_section, err);
     }
 
     const char **earlier = &file->config->origins[section - hearth_options];

@@ -89,6 +89,20 @@ struct address_list {
     bool has_ports; /* every address must have one */
 };
 
+/* HOST:PORT; the colons of an IPv6 address stand in brackets. */
+static bool is_host_and_port(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    int64_t port = 0;
+
+    if (colon == NULL || colon == address || !hearth_str_to_i64(hearth_str_c(colon + 1), &port) ||
+        port < 1 || port > 65535) {
+        return false;
+    }
+
+    return address[0] == '[' ? colon[-1] == ']' : strchr(address, ':') == colon;
+}
+
 static enum hearth_status take_address(struct hearth_yaml *reading, void *context,
                                        const yaml_node_t *item, size_t index)
 {
@@ -102,12 +116,7 @@ static enum hearth_status take_address(struct hearth_yaml *reading, void *contex
                            HEARTH_SCRAPE_MAX_ADDRESS);
     }
 
-    const char *colon = strrchr(address, ':');
-    int64_t port = 0;
-    bool is_valid = !list->has_ports ||
-                    (colon != NULL && colon != address &&
-                     hearth_str_to_i64(hearth_str_c(colon + 1), &port) && port > 0 && port < 65536);
-    if (!is_valid || strpbrk(address, "/@?# ") != NULL) {
+    if ((list->has_ports && !is_host_and_port(address)) || strpbrk(address, "/@?# ") != NULL) {
         return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT, "line %d: \"%.64s\" is not %s",
                            hearth_yaml_line(item), address,
                            list->has_ports ? "an address HOST:PORT" : "a host name");

@@ -170,9 +170,11 @@ static enum hearth_status read_tree(yaml_parser_t *parser, struct hearth_yaml *r
     bool is_loaded = yaml_parser_load(parser, &reading->document) != 0;
 
     if (!is_loaded) {
+        const char *problem = parser->problem != NULL ? parser->problem : "this is not YAML";
+        bool may_be_tab = strcmp(problem, "found character that cannot start any token") == 0;
         enum hearth_status failed = HEARTH_FAIL(
-            reading->err, HEARTH_INVALID_ARGUMENT, "line %zu: %s", parser->problem_mark.line + 1,
-            parser->problem != NULL ? parser->problem : "this is not YAML");
+            reading->err, HEARTH_INVALID_ARGUMENT, "line %zu: %s%s", parser->problem_mark.line + 1,
+            problem, may_be_tab ? "; lines are indented by blanks, not by tabs" : "");
         yaml_parser_delete(parser);
         return failed;
     }

@@ -61,6 +61,10 @@ static void yaml_files_have_a_section_for_each_group(void **state)
     assert_string_equal(l->config.network.redact[1], "token");
 }
 
+#define SECTIONS                                                                              \
+    "; the sections are listening, database, scraping, background, limits, ingest, queries, " \
+    "settings, uploads, originals, agents, opentelemetry, policies, network, process"
+
 static void mistakes_in_yaml_are_refused_with_file_and_line(void **state)
 {
     static const struct {
@@ -74,7 +78,10 @@ static void mistakes_in_yaml_are_refused_with_file_and_line(void **state)
          "\"readers\" belongs to the section \"database\", not to \"ingest\""},
         {"readers: 3\n", 1, "\"readers\" belongs to the section \"database\""},
         {"\ningets: {}\n", 2, "unknown key \"ingets\"; did you mean \"ingest\"?"},
-        {"? [a]\n: {}\n", 1, "unknown key \"\""},
+        {"\nlogs: {}\n", 2, "unknown key \"logs\"" SECTIONS},
+        {"? [a]\n: {}\n", 1, "unknown key \"\"" SECTIONS},
+        {"ingest:\n\tmax-samples: 5\n", 2,
+         "found character that cannot start any token; lines are indented by blanks, not by tabs"},
         {"queries: 5\n", 1,
          "expected the options of the section \"queries\", each on a line \"option: value\""},
         {"ingest:\n  max-samples: many\n", 2, "max-samples = \"many\" is not a whole number"},
