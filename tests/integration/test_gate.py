@@ -215,7 +215,7 @@ class Gate(unittest.TestCase):
         self.gate(*self.worse, *RANGE, "--fail-on", "self(^count_words$) > +1h", code=OK)
         for unit, code in (("MB", USAGE), ("", USAGE)):
             _, err = self.gate(*self.worse, *RANGE, "--fail-on", "self(^count_words$) > +1" + unit, code=code)
-            self.assertIn("the profile is measured in nanoseconds", err)
+            self.assertIn("the profile is measured in nanoseconds; allowed units: ns to h, % and pt", err)
 
     def test_each_outcome_has_its_exit_code(self):
         condition = ["--fail-on", "self(.) > 0%"]

@@ -70,8 +70,9 @@ class LocalFiles(unittest.TestCase):
         with open(heap, "wb") as file:
             file.write(Profile([("alloc_space", "bytes")]).add(["main"], [1]).encode())
         for arguments, want, code in (
-            ([self.base], "a file needs a file", USAGE),
-            ([self.base, "{}"], "a file needs a file", USAGE),
+            ([self.base], "name the second file", USAGE),
+            ([self.base, "{}"], 'there is no file "{}"', USAGE),
+            (["before.pb.gz", "after.pb.gz"], "before.pb.gz: cannot open: No such file", USAGE),
             ([self.base, "./nothing"], "./nothing: cannot open", USAGE),
             ([self.base, heap], f'{heap}: there is no type "{CPU}"; types of the file: memory:alloc_space:bytes', USAGE),
             ([self.base, self.now, "--since", "1h"], "ranges are for queries", USAGE),

@@ -18,13 +18,30 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* A missing file with such a name is reported as missing, not taken for a service. */
+static bool ends_as_file(struct hearth_str name)
+{
+    static const char *const ends[] = {".gz",   ".pb",         ".pprof",       ".prof",
+                                       ".jfr",  ".cpuprofile", ".heapprofile", ".json",
+                                       ".data", ".collapsed",  ".folded"};
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(ends); i++) {
+        if (hearth_str_ends(name, hearth_str_c(ends[i]))) {
+            return true;
+        }
+    }
+
+    return false;
+}
+
 bool flame_is_file(const char *argument)
 {
     bool is_path = argument[0] == '/' || argument[0] == '.';
     bool may_be_name = strchr(argument, '{') == NULL && strpbrk(argument, "./") != NULL;
 
     /* Services have such names, too: "shop.cart", "shop/cart". */
-    return may_be_name && (is_path || access(argument, F_OK) == 0);
+    return may_be_name &&
+           (is_path || ends_as_file(hearth_str_c(argument)) || access(argument, F_OK) == 0);
 }
 
 /* NAME:TYPE:UNIT, in the arena; NULL: memory was refused. */

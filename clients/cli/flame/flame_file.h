@@ -19,8 +19,8 @@ struct flame_file {
 };
 
 /*
- * Whether an argument names a file: it begins with a dot or a slash, or has one and exists, and is
- * no selector.
+ * Whether an argument names a file: it is no selector, and begins with a dot or a slash, ends as
+ * files of profiles do (".pb.gz"), or has a dot or a slash and exists.
  */
 bool flame_is_file(const char *argument);
 /*

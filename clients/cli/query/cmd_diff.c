@@ -357,17 +357,27 @@ static enum hearth_status ask_files(struct cli *cli, struct flame_export_facts *
 }
 
 /* Whether the arguments are two files. CLI_USAGE, with a message, for one file. */
-static enum cli_exit look_for_files(const struct cli *cli, bool *ret)
+static enum cli_exit look_for_files(struct cli *cli, bool *ret)
 {
+    const char *other = NULL; /* the last argument that names no file */
     size_t n = 0;
 
     for (size_t i = 0; i < cli->n_args; i++) {
-        n += flame_is_file(cli->args[i]);
+        bool is_file = flame_is_file(cli->args[i]);
+        n += is_file;
+        other = is_file ? other : cli->args[i];
     }
     *ret = n == 2;
+    if (n != 1) {
+        return CLI_OK;
+    }
 
-    return n == 1 ? cli_usage("diff compares two files, or two selections: a file needs a file")
-                  : CLI_OK;
+    const char *message =
+        hearth_arena_printf(&cli->arena, "diff compares two files, or two selections: %s%.200s%s",
+                            other == NULL ? "name the second file" : "there is no file \"",
+                            other == NULL ? "" : other, other == NULL ? "" : "\"");
+
+    return cli_usage(message == NULL ? "there is no memory" : message);
 }
 
 /* Adds the cells of a row, in the order of columns.def. */

@@ -132,13 +132,18 @@ void diff_gates_release(struct diff_gates *gates)
 static enum hearth_status check_unit(struct cli *cli, const struct diff_gate *gate,
                                      const struct diff *d)
 {
-    bool is_plain = !hearth_str_eq_c(d->unit, "nanoseconds") && !hearth_str_eq_c(d->unit, "bytes");
+    bool is_time = hearth_str_eq_c(d->unit, "nanoseconds");
+    bool is_plain = !is_time && !hearth_str_eq_c(d->unit, "bytes");
     const char *of = gate->unit->of;
 
     if (gate->unit->measure == VALUE && (of == NULL ? !is_plain : !hearth_str_eq_c(d->unit, of))) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "--fail-on \"%.200s\": the profile is measured in %.*s", gate->text,
-                           (int)d->unit.n, d->unit.p);
+                           "--fail-on \"%.200s\": the profile is measured in %.*s; allowed units: "
+                           "%s, %% and pt",
+                           gate->text, (int)d->unit.n, d->unit.p,
+                           is_plain  ? "none"
+                           : is_time ? "ns to h"
+                                     : "B to GiB");
     }
 
     return HEARTH_OK;
