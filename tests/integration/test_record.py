@@ -1,6 +1,7 @@
 """hearth record: a profiler that is installed runs, and what it recorded is uploaded."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -46,6 +47,22 @@ class Record(unittest.TestCase):
     def test_a_profile_that_a_program_offers_is_fetched(self):
         url = "http://127.0.0.1:%d/debug/pprof/profile" % self.server.port
         self.assertIn("sample types", self.record("--pprof-url", url, "--for", "1s", "--label", "service_name=self"))
+
+    def test_a_recording_that_cannot_be_uploaded_is_kept(self):
+        folder = temporary_directory()
+        source = "http://127.0.0.1:%d/debug/pprof/profile" % self.server.port
+        done = subprocess.run([HEARTH, "record", "--url", "http://127.0.0.1:1", "--pprof-url", source, "--for", "1s",
+                               "-l", "service_name=kept", "-l", "env=a b"],
+                              capture_output=True, text=True, timeout=60, env=server_environment({"TMPDIR": folder}))
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertNotIn("run the same command again", done.stderr)
+        command = done.stderr.splitlines()[-1].removeprefix("the recording is kept: hearth ")
+        arguments = shlex.split(command)
+        self.assertEqual(arguments[2:], ["--time", "now", "-l", "service_name=kept", "-l", "env=a b"])
+        self.assertTrue(arguments[1].startswith(folder))
+        sent = subprocess.run([HEARTH, *arguments, "--url", "http://127.0.0.1:%d" % self.server.port],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(sent.returncode, 0, sent.stderr)
 
     def test_mistakes_are_named_in_the_error(self):
         self.assertIn("requires one of", self.record(code=2))

@@ -62,6 +62,7 @@ struct recording {
     const char *words[MAX_WORDS];
     size_t n_words;
     bool is_too_long; /* more words than there is room for */
+    bool is_kept;     /* text stays, because it could not be uploaded */
 };
 
 /* ---- what to run ---- */
@@ -415,8 +416,8 @@ static enum hearth_status print_perf_script(struct recording *r)
     return code == 0 && has_bytes(r->text)
                ? HEARTH_OK
                : HEARTH_FAIL(&r->cli->err, HEARTH_FAILED_PRECONDITION,
-                             "perf recorded no samples (perf script ended with code %d): did the "
-                             "program run long enough?",
+                             "perf recorded no samples (perf script ended with code %d): the "
+                             "program ended too early, or used no processor time",
                              code);
 }
 
@@ -432,6 +433,18 @@ static void name_service(struct cli *cli)
         cli->labels[cli->n_labels++] =
             hearth_arena_printf(&cli->arena, "service_name=%.200s", target);
     }
+}
+
+/* How to send what could not be uploaded. */
+static void say_kept(const struct recording *r)
+{
+    struct cli *cli = r->cli;
+    const char *command = hearth_arena_printf(&cli->arena, "hearth upload %s --time now", r->text);
+
+    for (size_t i = 0; i < cli->n_labels && command != NULL; i++) {
+        command = hearth_arena_printf(&cli->arena, "%s -l '%s'", command, cli->labels[i]);
+    }
+    cli_say("the recording is kept", command == NULL ? r->text : command);
 }
 
 static enum cli_exit upload_recording(struct recording *r)
@@ -461,14 +474,24 @@ static enum cli_exit upload_recording(struct recording *r)
     cli->args[0] = g_profilers[r->profiler].file;
     cli->n_args = 1;
 
-    return cli_upload(cli);
+    enum cli_exit code = cli_upload(cli);
+    if (code != CLI_OK) {
+        r->is_kept = true;
+        say_kept(r);
+    }
+
+    return code;
 }
 
 static void remove_files(const struct recording *r)
 {
-    (void)unlink(r->file);
-    (void)unlink(r->text);
-    (void)rmdir(r->directory);
+    if (r->profiler == PROFILER_PERF) {
+        (void)unlink(r->file);
+    }
+    if (!r->is_kept) {
+        (void)unlink(r->text);
+        (void)rmdir(r->directory);
+    }
 }
 
 static enum hearth_status make_files(struct recording *r)

@@ -103,13 +103,15 @@ static void say_what_is_known(struct cli *cli, enum hearth_status status)
     char text[sizeof cli->err.msg];
     const char *known =
         status == HEARTH_DEADLINE_EXCEEDED ? "; the profile may still be stored" : "";
+    /* hearth record would record another one; it says itself how to send this one. */
+    const char *again = cli->program == NULL && cli->pid == NULL && cli->pprof_url == NULL
+                            ? "; run the same command again: within an hour, it is stored once"
+                            : "";
     if (status != HEARTH_DEADLINE_EXCEEDED && status != HEARTH_UNAVAILABLE) {
         return;
     }
     (void)snprintf(text, sizeof text, "%s", cli->err.msg);
-    (void)HEARTH_FAIL(&cli->err, status,
-                      "%.300s%s; run the same command again: within an hour, it is stored once",
-                      text, known);
+    (void)HEARTH_FAIL(&cli->err, status, "%.300s%s%s", text, known, again);
 }
 
 void cli_put_dropped(const char *dropped, struct hearth_buf *out)
