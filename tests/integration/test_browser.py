@@ -117,14 +117,20 @@ class Page(PageTest):
         self.assertIn("[", self.browser.find(".error").text)
 
     def test_an_unreachable_server_is_reported_as_such(self):
-        self.open()
+        self.lose_the_server("[role=alert]")
+
+    def test_a_page_that_waits_for_profiles_reports_an_unreachable_server(self):
+        self.lose_the_server(".sheet [role=alert]", **{"from": "now-3d", "to": "now-2d"})
+
+    def lose_the_server(self, alert, **parameters):
+        self.open("/", **parameters)
         network = lambda is_away: self.driver.execute_cdp_cmd(
             "Network.emulateNetworkConditions", {"offline": is_away, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1})
         self.driver.execute_cdp_cmd("Network.enable", {})
         self.addCleanup(network, False)
         network(True)
         self.browser.find_text("button", "Refresh").click()
-        self.browser.find_text("[role=alert]", "The server cannot be reached")
+        self.browser.find_text(alert, "The server cannot be reached")
         self.browser.settle()
         self.assertTrue(all("INTERNET_DISCONNECTED" in each for each in self.browser.complaints()))  # which also forgets them
 

@@ -36,10 +36,17 @@ export function aroundLast(application: Application): Params {
 }
 
 // The services now, and one that has sent a profile since the page was opened.
-function useArrival(): { applications?: Application[]; arrived?: Application } {
+function useArrival(): { applications?: Application[]; arrived?: Application; error?: Error } {
   const [tick, setTick] = useState(0);
   const [first, setFirst] = useState<number>();
-  const { value } = useAnswer(`applications ${tick}`, askApplications);
+  const { value, error, isLoading } = useAnswer(`applications ${tick}`, askApplications);
+  // It stays until the next answer: a screen reader would read it out again each time.
+  const [failure, setFailure] = useState<Error>();
+  useEffect(() => {
+    if (!isLoading) {
+      setFailure(error);
+    }
+  }, [isLoading, error]);
   useEffect(() => {
     const timer = setInterval(() => setTick((last) => last + 1), LOOK_AGAIN_MS);
     return () => clearInterval(timer);
@@ -50,7 +57,7 @@ function useArrival(): { applications?: Application[]; arrived?: Application } {
       setFirst(last ? seenMs(last) : 0);
     }
   }, [value]);
-  return { applications: value, arrived: last && first !== undefined && seenMs(last) > first ? last : undefined };
+  return { applications: value, error: failure, arrived: last && first !== undefined && seenMs(last) > first ? last : undefined };
 }
 
 function TokenHint({ who, onToken }: { who: Who; onToken(token: string): void }) {
@@ -110,7 +117,7 @@ function Snippets({ who }: { who?: Who }) {
 export function Empty() {
   const words = pageTexts.value.explore;
   const who = useWho().value;
-  const { applications, arrived } = useArrival();
+  const { applications, arrived, error } = useArrival();
   const last = applications && latest(applications);
   return (
     <section class="sheet">
@@ -132,8 +139,9 @@ export function Empty() {
             </PageLink>
           </>
         )}
-        {!arrived && !last && applications && words.waiting}
+        {!arrived && !last && applications && !error && words.waiting}
       </p>
+      <Failure error={error} />
       <p>{last ? words.sendMore : words.sendFirst}</p>
       <Snippets who={who} />
     </section>
