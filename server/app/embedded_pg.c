@@ -483,6 +483,46 @@ enum hearth_status hearth_embedded_pg_start(struct hearth_embedded_pg *pg, struc
     return start_server(pg, err);
 }
 
+/* What follows the severity in a line of PostgreSQL's log; NULL: the line has another one. */
+static const char *find_message(const char *line, const char *severity)
+{
+    const char *at = strstr(line, severity);
+    return at == NULL ? NULL : at + strlen(severity) + strspn(at + strlen(severity), " ");
+}
+
+/*
+ * Why the main process ended: its last FATAL or PANIC near the end of the log, after its LOG before
+ * that, which has the line of a mistake in a file. "": it wrote none, as when it was killed.
+ */
+static void read_last_error(const struct hearth_embedded_pg *pg, char out[512])
+{
+    char tail[4096], process[32], *rest = tail;
+    const char *before = "";
+    int fd = open(pg->log_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+    off_t size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+    off_t from = size < (off_t)sizeof tail ? 0 : size - (off_t)sizeof tail + 1;
+    ssize_t n = size < 0 ? -1 : pread(fd, tail, sizeof tail - 1, from);
+
+    out[0] = '\0';
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    tail[n < 0 ? 0 : n] = '\0';
+
+    (void)snprintf(process, sizeof process, "[%ld] ", (long)pg->pid);
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        if (strstr(line, process) == NULL) {
+            continue; /* of a connection, or of an earlier server */
+        }
+        const char *fatal = find_message(line, " FATAL:"), *log = find_message(line, " LOG:");
+        fatal = fatal == NULL ? find_message(line, " PANIC:") : fatal;
+        if (fatal != NULL) {
+            (void)snprintf(out, 512, "%s%s%s", before, before[0] == '\0' ? "" : "; ", fatal);
+        }
+        before = log == NULL ? "" : log;
+    }
+}
+
 void hearth_embedded_pg_watch(struct hearth_embedded_pg *pg)
 {
     if (pg->pid != 0 && hearth_clock_mono_ns() - pg->started_mono_ns > 60 * HEARTH_NS_PER_SEC) {
@@ -490,8 +530,10 @@ void hearth_embedded_pg_watch(struct hearth_embedded_pg *pg)
     }
 
     if (pg->pid != 0 && hearth_pg_starter_has_ended(pg->starter)) {
+        char error[512];
+        read_last_error(pg, error);
         HEARTH_LOG(HEARTH_LOG_ERROR, "postgres", "the embedded PostgreSQL ended; restarting it",
-                   "pid", hearth_log_i64(pg->pid), "log", pg->log_path, NULL);
+                   "pid", hearth_log_i64(pg->pid), "error", error, "log", pg->log_path, NULL);
         pg->pid = 0;
         pg->restart_at_mono_ns = hearth_clock_mono_ns() + pg->pause_ns;
         if (pg->pause_ns < 10 * HEARTH_NS_PER_SEC) {

@@ -3,10 +3,11 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import unittest
 
-from server import HEARTH, Cluster, Server, server_environment
+from server import HEARTH, Cluster, Server, eventually, server_environment
 
 
 class Embedded(unittest.TestCase):
@@ -78,6 +79,20 @@ class Embedded(unittest.TestCase):
         self.assertEqual(self.server.terminate(), 0)
         self.server.start()
         self.assertEqual(self.setting("max_connections"), "100")
+
+    def test_a_mistake_in_the_file_of_the_user_is_logged_with_its_line_until_it_is_mended(self):
+        path = os.path.join(self.server.directory, "data/postgres/local.conf")
+        with open(path, "w") as out:
+            out.write("jit = off\nmax_connectons = 77\n")
+        os.chmod(path, 0o644)
+        self.assertEqual(self.server.terminate(), 0)
+        self.server.start(wait=False)
+        message = eventually(lambda: re.search('msg="the embedded PostgreSQL ended; restarting it" .* error="(.*)" log=',
+                                               self.server.log()))
+        self.assertEqual(message.group(1).replace("\\", "").replace(path, "FILE"), 'unrecognized configuration parameter '
+                         '"max_connectons" in file "FILE" line 2; configuration file "FILE" contains errors')
+        os.unlink(path)
+        self.server.wait_ready()
 
     def test_the_doctor_finds_no_fault_in_a_new_cluster(self):
         checks, code = self.doctor()
