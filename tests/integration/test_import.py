@@ -163,6 +163,12 @@ class Import(unittest.TestCase):
         self.assertEqual((rows[HEAP]["copied"], rows[HEAP]["differing"], rows[HEAP]["total"]), (0, 1, 0))
         self.assertIn("max-profile-bytes", done.err)
 
+    def test_a_selection_without_profiles_is_no_success(self):
+        self.run_import(NO_DATA, '{host="nobody"}')
+        done = hearth(*self.arguments('{host="nobody"}', "-o", "table"))
+        self.assertEqual(done.code, NO_DATA)
+        self.assertIn("the source has no profiles of this selection", done.err)
+
     def test_mistakes_are_named_in_the_error(self):
         for more, said in [
             (["--step", "1ms"], "between 1s and 1d"), (["--step", "2d"], "between 1s and 1d"),

@@ -369,7 +369,8 @@ static enum cli_exit print_import(const struct import *im)
         code = im->types[i].n_differ > 0 ? CLI_FAILED : CLI_OK;
     }
 
-    return code;
+    /* A mistyped selector must not pass for a copy. */
+    return code == CLI_OK && im->n_types == 0 ? CLI_NO_DATA : code;
 }
 
 enum cli_exit cli_import_pyroscope(struct cli *cli)
