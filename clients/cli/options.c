@@ -271,8 +271,16 @@ static enum cli_exit wrong_option(const struct cli_command *command, const struc
         hearth_buf_cstr(&out, "there is no option ");
         cli_fit(hearth_str_c(word->flag), 60, false, &out);
     }
+    /* --json, as other clients have it. */
+    const struct cli_option *output = command == NULL ? NULL : cli_find_option(command, "-o");
+    bool is_long = word->flag[1] == '-';
+    if (is_long && output != NULL && lists_value(output, word->flag + 2)) {
+        hearth_buf_printf(&out, "; did you mean -o %s?", word->flag + 2);
+        return end_usage(&out);
+    }
+
     cli_guess_begin(&guess, word->flag);
-    for (size_t i = 0; word->flag[1] == '-' && i < cli_n_options; i++) {
+    for (size_t i = 0; is_long && i < cli_n_options; i++) {
         if (command == NULL || cli_takes_option(command, &cli_options[i])) {
             cli_guess_try(&guess, hearth_str_c(cli_options[i].flag));
         }
@@ -375,6 +383,17 @@ static enum cli_exit wrong_count(const struct cli_command *command, const char *
                       command->arguments[0] == '\0' ? "" : " ", command->arguments);
 
     return end_usage(&out);
+}
+
+/* Whether the only argument is a selector, but the command wants a name before it. A function may be
+ * called "{main}". */
+static bool lacks_name(const struct cli_command *command, const char *const *args, size_t n_args)
+{
+    bool wants_name = strncmp(command->arguments, "LABEL ", 6) == 0 ||
+                      strncmp(command->arguments, "FUNCTION ", 9) == 0;
+
+    return wants_name && n_args == 1 && args[0][0] == '{' &&
+           (strstr(args[0], "=\"") != NULL || strstr(args[0], "~\"") != NULL);
 }
 
 /* ---- words ---- */
@@ -542,6 +561,9 @@ enum cli_exit cli_parse(struct cli *cli, int argc, char **argv, const struct cli
     size_t n = cli->n_args - n_words;
     if (code == CLI_OK && (n < command->min_args || n > command->max_args)) {
         code = wrong_count(command, cli->args + n_words, n);
+    }
+    if (code == CLI_OK && lacks_name(command, cli->args + n_words, n)) {
+        code = wrong_count(command, cli->args + n_words, 0);
     }
     cli->n_args -= n_words;
     memmove(cli->args, cli->args + n_words, cli->n_args * sizeof cli->args[0]);

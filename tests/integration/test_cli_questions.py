@@ -177,6 +177,7 @@ class CliQuestions(unittest.TestCase):
         self.assertEqual(lines[1].split(), "420 ns 51.16% 3 1 140.0 ns 43.2 ns 100 ns 200 ns east".split())
         self.assertEqual(lines[2].split()[-1], "west")
         self.refused("label-stats: LABEL is missing", "label-stats")
+        self.refused("label-stats: LABEL is missing", "label-stats", '{service_name="api"}')
         self.refused("label-stats does not take --function", "label-stats", "zone", "--function", "x")
 
     # ---- two sides ----

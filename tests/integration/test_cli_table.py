@@ -62,6 +62,8 @@ CASES = [
     ("query types --frobnicate", USAGE, "hearth: there is no option --frobnicate; try hearth query types --help"),
     ("query types --frobnicate=1", USAGE, "hearth: there is no option --frobnicate; try hearth query types --help"),
     ("top --limt 3", USAGE, "hearth: there is no option --limt; did you mean --limit?; try hearth top --help"),
+    ("top --json", USAGE, "hearth: there is no option --json; did you mean -o json?; try hearth top --help"),
+    ("query series --csv", USAGE, "hearth: there is no option --csv; did you mean -o csv?; try hearth query series --help"),
     ("-x", USAGE, "hearth: there is no option -x; try hearth --help"),
     ("--frobnicate 1 query types", USAGE, "hearth: there is no option --frobnicate; try hearth --help"),
     ("flame {} --duration 1m", USAGE, "hearth: flame does not take --duration: it is for trace, task create; *"),
