@@ -19,6 +19,7 @@ SHOP = {"q": '{service_name="shop"}'}
 PAGES = [
     ("/", {"service": "shop"}),
     ("/profile", {**SHOP, "by": "region"}),
+    ("/profile", {**SHOP, "from": "now-3d"}),
     ("/profile", {**SHOP, "view": "sandwich", "function": "encode"}),
     ("/diff", {**SHOP, "from": "now-27m"}),
     ("/traces", {}),
@@ -40,6 +41,8 @@ WRONG = """
   const name = (e) => e.outerHTML.slice(0, 140).replace(/\\s+/g, " ");
   const root = document.documentElement;
   if (root.scrollWidth > root.clientWidth) found.push("the page scrolls sideways by " + (root.scrollWidth - root.clientWidth));
+  const bar = document.querySelector(".bar:not(.query)");
+  if (root.clientWidth > 1200 && bar.offsetHeight > 60) found.push("the first bar has two lines");
   const context = document.createElement("canvas").getContext("2d");
   const widthOf = (text, style) => (context.font = style.font, context.measureText(text).width);
   const scrolls = (e) => { for (; e && e !== document.body; e = e.parentElement) if (/auto|scroll|hidden|clip/.test(getComputedStyle(e).overflowX)) return true; };
