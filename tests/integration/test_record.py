@@ -52,13 +52,13 @@ class Record(unittest.TestCase):
         folder = temporary_directory()
         source = "http://127.0.0.1:%d/debug/pprof/profile" % self.server.port
         done = subprocess.run([HEARTH, "record", "--url", "http://127.0.0.1:1", "--pprof-url", source, "--for", "1s",
-                               "-l", "service_name=kept", "-l", "env=a b"],
+                               "-l", "service_name=kept", "-l", "env=a b", "--name", "idle"],
                               capture_output=True, text=True, timeout=60, env=server_environment({"TMPDIR": folder}))
         self.assertEqual(done.returncode, 5, done.stderr)
         self.assertNotIn("run the same command again", done.stderr)
         command = done.stderr.splitlines()[-1].removeprefix("the recording is kept: hearth ")
         arguments = shlex.split(command)
-        self.assertEqual(arguments[2:], ["--time", "now", "-l", "service_name=kept", "-l", "env=a b"])
+        self.assertEqual(arguments[2:], ["--time", "now", "-l", "service_name=kept", "-l", "env=a b", "--name", "idle"])
         self.assertTrue(arguments[1].startswith(folder))
         sent = subprocess.run([HEARTH, *arguments, "--url", "http://127.0.0.1:%d" % self.server.port],
                               capture_output=True, text=True, timeout=60)

@@ -444,6 +444,9 @@ static void say_kept(const struct recording *r)
     for (size_t i = 0; i < cli->n_labels && command != NULL; i++) {
         command = hearth_arena_printf(&cli->arena, "%s -l '%s'", command, cli->labels[i]);
     }
+    if (cli->name != NULL && command != NULL) {
+        command = hearth_arena_printf(&cli->arena, "%s --name '%s'", command, cli->name);
+    }
     cli_say("the recording is kept", command == NULL ? r->text : command);
 }
 
