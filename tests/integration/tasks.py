@@ -40,8 +40,14 @@ def age(at, ms):
     ):
         changes = ", ".join("%s = %s - %d" % (column, column, ms) for column in columns.split())
         at.sql("UPDATE hearth_data.%s SET %s" % (table, changes))
-    nanoseconds = ms * 1_000_000
-    at.sql("UPDATE hearth_data.span_group SET start_at = start_at - %d" % nanoseconds)
+    nanoseconds, day = ms * 1_000_000, 86_400_000_000_000
+    moved = "start_at - %d" % nanoseconds
+    for begin, name in at.sql(  # after midnight, rows move to a day that has no partition
+        "SELECT begin, 'hearth_data.span_group_' || to_char(to_timestamp(begin / 1000000000) AT TIME ZONE 'UTC', 'YYYYMMDD')"
+        " FROM (SELECT DISTINCT (%s) / %d * %d AS begin FROM hearth_data.span_group) d" % (moved, day, day)
+    ):
+        at.sql("CREATE TABLE IF NOT EXISTS %s PARTITION OF hearth_data.span_group FOR VALUES FROM (%s) TO (%d)" % (name, begin, int(begin) + day))
+    at.sql("UPDATE hearth_data.span_group SET start_at = %s" % moved)
 
 
 def refused(case, at, part, code="invalid_argument", **fields):
