@@ -13,7 +13,7 @@ from server import Server
 from test_web_page import WITHOUT
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
-BUDGET_BYTES = 1_200_000
+BUDGET_BYTES = 1_300_000  # by gzip; they are part of hearthd
 
 
 class Page(html.parser.HTMLParser):
