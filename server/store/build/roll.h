@@ -101,8 +101,8 @@ struct hearth_roll {
     int64_t compacted_to_ns;         /* of the service; needed by roll_range.c alone */
     struct hearth_absent_set absent; /* blocks that are not written */
     bool may_lack[HEARTH_N_TIERS];   /* more of them may be left out; set by hearth_sparse_begin */
-    /* Blocks of 1 h, and profiles, before these times may have expired; set with may_lack. */
-    int64_t hours_from_ns, profiles_from_ns;
+    /* Blocks of 10 min and 1 h, and profiles, before these may have expired; set with may_lack. */
+    int64_t buckets_from_ns, hours_from_ns, profiles_from_ns;
     enum hearth_roll_scope scope;
     struct hearth_roll_shape *shapes; /* of the service's series, ascending by series */
     size_t n_shapes;

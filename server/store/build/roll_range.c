@@ -102,6 +102,8 @@ enum hearth_status hearth_roll_hour(struct hearth_roll *roll, int64_t hour_ns,
         return HEARTH_OK; /* series lack the hour, too */
     }
 
+    /* Its first blocks may have expired while it was built. */
+    whole = whole || (hour_ns < roll->buckets_from_ns && hour_ns >= roll->profiles_from_ns);
     if (!whole) {
         HEARTH_TRY(hearth_roll_up(
             roll, HEARTH_TIER_1H, hour_ns,

@@ -181,8 +181,8 @@ static int64_t find_kept_from(int64_t kept_ns, int64_t now_ns)
  * Sets for each tier whether blocks may be left out, and the time before which neither its blocks
  * nor absent ranges of them matter (INT64_MIN: all of them do). Blocks of 10 minutes may be left
  * out if profiles are kept at least as long, so that they can answer instead. Hours and days are
- * written before their profiles are dropped; their ranges end there. Also sets hours_from_ns and
- * profiles_from_ns.
+ * written before their profiles are dropped; their ranges end there. Also sets buckets_from_ns,
+ * hours_from_ns and profiles_from_ns.
  */
 static void apply_retention(struct hearth_roll *roll, const struct hearth_retention *keep,
                             int64_t gone_ns[HEARTH_N_TIERS])
@@ -200,6 +200,7 @@ static void apply_retention(struct hearth_roll *roll, const struct hearth_retent
         gone_ns[tier] = ends ? now_ns - kept - HEARTH_NS_PER_DAY : INT64_MIN;
     }
 
+    roll->buckets_from_ns = find_kept_from(keep->roll_10m_ns, now_ns);
     roll->hours_from_ns = find_kept_from(keep->roll_1h_ns, now_ns);
     roll->profiles_from_ns = find_kept_from(keep->profiles_ns, now_ns);
 }
@@ -217,7 +218,7 @@ enum hearth_status hearth_sparse_begin(struct hearth_roll *roll, int64_t built_t
 
     /* A service that is being removed has no tenant, and keeps all blocks. */
     int64_t gone_ns[HEARTH_N_TIERS] = {INT64_MIN, INT64_MIN, INT64_MIN};
-    roll->hours_from_ns = roll->profiles_from_ns = INT64_MIN;
+    roll->buckets_from_ns = roll->hours_from_ns = roll->profiles_from_ns = INT64_MIN;
     if (PQntuples(result) == 1) {
         struct hearth_retention keep;
         hearth_store_retention(roll->builder->store, hearth_pg_str(result, 0, 0), &keep);

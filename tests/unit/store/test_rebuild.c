@@ -145,6 +145,30 @@ static void a_day_whose_hours_have_expired_is_the_sum_of_all_its_profiles(void *
     close_fixture(&fix);
 }
 
+/* Its first blocks of 10 minutes are deleted before the others are built. */
+static void an_hour_whose_blocks_have_expired_is_the_sum_of_all_its_profiles(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    int64_t hour_ns = the_day() * HEARTH_NS_PER_DAY + 5 * HOUR;
+    hearth_clock_fake(hour_ns + HOUR / 2);
+    push(fix.store, 1, 1, hour_ns);
+    build(&fix);
+    push(fix.store, 1, 1, hour_ns + HOUR / 2);
+    hearth_clock_fake(0);
+    assert_true(count(&fix, "roll_10m") > 0);
+    assert_int_equal(count(&fix, "roll_1h"), 0);
+    fix.store->options.retain_10m_ns = HEARTH_NS_PER_DAY;
+    retain(&fix);
+    assert_int_equal(count(&fix, "roll_10m"), 0);
+    build(&fix);
+    assert_int_equal(count(&fix, "roll_1h WHERE n_profiles = 2"), count(&fix, "roll_1h"));
+    assert_int_equal(count(&fix, "roll_1h"), 2); /* of the series, of the service */
+    assert_int_equal(count(&fix, "roll_1d WHERE n_profiles = 2"), 2);
+    close_fixture(&fix);
+}
+
 /* Deletion takes profiles away before it takes blocks: that is no loss. */
 static void a_deletion_in_the_middle_does_not_stop_a_rebuild(void **state)
 {
@@ -219,6 +243,7 @@ int main(void)
         cmocka_unit_test(a_rebuild_keeps_blocks_whose_profiles_are_dropped),
         cmocka_unit_test(days_stored_only_in_segments_are_built_again),
         cmocka_unit_test(a_day_whose_hours_have_expired_is_the_sum_of_all_its_profiles),
+        cmocka_unit_test(an_hour_whose_blocks_have_expired_is_the_sum_of_all_its_profiles),
         cmocka_unit_test(a_deletion_in_the_middle_does_not_stop_a_rebuild),
         cmocka_unit_test(a_rebuild_waits_for_blocks_that_are_being_built),
     };
