@@ -1,6 +1,7 @@
 /* str.c -- comparisons and whole-string number parsing over counted text. */
 #include "hearth/base/str.h"
 
+#include <assert.h>
 #include <float.h>
 #include <stdlib.h>
 
@@ -161,6 +162,36 @@ void hearth_str_utf8_mend(char *text, size_t n)
             k = 1;
         }
     }
+}
+
+size_t hearth_str_utf8_put(char *out, uint32_t c)
+{
+    assert(out != NULL && c <= 0x10FFFF);
+
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+
+    if (c < 0x800) {
+        out[0] = (char)(0xC0 | c >> 6);
+        out[1] = (char)(0x80 | (c & 0x3F));
+        return 2;
+    }
+
+    if (c < 0x10000) {
+        out[0] = (char)(0xE0 | c >> 12);
+        out[1] = (char)(0x80 | (c >> 6 & 0x3F));
+        out[2] = (char)(0x80 | (c & 0x3F));
+        return 3;
+    }
+
+    out[0] = (char)(0xF0 | c >> 18);
+    out[1] = (char)(0x80 | (c >> 12 & 0x3F));
+    out[2] = (char)(0x80 | (c >> 6 & 0x3F));
+    out[3] = (char)(0x80 | (c & 0x3F));
+
+    return 4;
 }
 
 bool hearth_str_to_u64(struct hearth_str s, uint64_t *ret)

@@ -3,31 +3,6 @@
 
 #define REPLACEMENT_CHARACTER 0xFFFDu
 
-static size_t write_utf8(uint32_t c, char *out)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        out[0] = (char)(0xC0u | c >> 6);
-        out[1] = (char)(0x80u | (c & 0x3Fu));
-        return 2;
-    }
-    if (c < 0x10000) {
-        out[0] = (char)(0xE0u | c >> 12);
-        out[1] = (char)(0x80u | (c >> 6 & 0x3Fu));
-        out[2] = (char)(0x80u | (c & 0x3Fu));
-        return 3;
-    }
-    out[0] = (char)(0xF0u | c >> 18);
-    out[1] = (char)(0x80u | (c >> 12 & 0x3Fu));
-    out[2] = (char)(0x80u | (c >> 6 & 0x3Fu));
-    out[3] = (char)(0x80u | (c & 0x3Fu));
-
-    return 4;
-}
-
 /* The value of four hexadecimal digits at `at`; UINT32_MAX if other bytes are there. */
 static uint32_t read_hex4(struct hearth_str text, size_t at)
 {
@@ -84,7 +59,7 @@ size_t json_unescape(struct hearth_str text, char *out)
         if (character == UINT32_MAX) {
             return SIZE_MAX;
         }
-        n += write_utf8(character, out + n);
+        n += hearth_str_utf8_put(out + n, character);
     }
 
     return n;

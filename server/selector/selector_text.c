@@ -38,27 +38,6 @@ size_t hearth_selector_utf8_len(const char *p, size_t n)
     return n >= len && hearth_str_utf8_valid(hearth_str_n(p, len)) ? len : 0;
 }
 
-static size_t encode_utf8(uint32_t c, char out[4])
-{
-    assert(c <= 0x10FFFF);
-
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-
-    size_t len = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    static const unsigned char lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
-    for (size_t i = len - 1; i > 0; i--) {
-        out[i] = (char)(unsigned char)(0x80 | (c & 0x3F));
-        c >>= 6;
-    }
-
-    out[0] = (char)(unsigned char)(lead[len] | c);
-
-    return len;
-}
-
 static int parse_digit(char c)
 {
     if (c >= '0' && c <= '9') {
@@ -114,7 +93,7 @@ static bool unescape_number(struct unescaper *u, const char *digits)
         return false;
     }
 
-    u->n += encode_utf8(value, u->out + u->n);
+    u->n += hearth_str_utf8_put(u->out + u->n, value);
 
     return true;
 }

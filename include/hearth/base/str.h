@@ -59,6 +59,8 @@ struct hearth_str hearth_str_trim(struct hearth_str s); /* ASCII white space, bo
 bool hearth_str_utf8_valid(struct hearth_str s);
 /* Replace, in place, each NUL and each byte that is not part of a well-formed character by '?'. */
 void hearth_str_utf8_mend(char *text, size_t n);
+/* Writes a character up to U+10FFFF, which takes one to four bytes; returns their number. */
+size_t hearth_str_utf8_put(char *out, uint32_t c);
 
 /* Parse the whole string as a decimal number; false for empty text, other bytes, or overflow. */
 bool hearth_str_to_i64(struct hearth_str s, int64_t *ret);

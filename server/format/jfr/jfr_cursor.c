@@ -73,33 +73,6 @@ void hearth_jfr_skip_text(struct jfr_cursor *c)
     }
 }
 
-static size_t write_utf8(uint32_t code, char *out)
-{
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-
-    if (code < 0x800) {
-        out[0] = (char)(0xC0 | code >> 6);
-        out[1] = (char)(0x80 | (code & 0x3F));
-        return 2;
-    }
-
-    if (code < 0x10000) {
-        out[0] = (char)(0xE0 | code >> 12);
-        out[1] = (char)(0x80 | (code >> 6 & 0x3F));
-        out[2] = (char)(0x80 | (code & 0x3F));
-        return 3;
-    }
-
-    out[0] = (char)(0xF0 | code >> 18);
-    out[1] = (char)(0x80 | (code >> 12 & 0x3F));
-    out[2] = (char)(0x80 | (code >> 6 & 0x3F));
-    out[3] = (char)(0x80 | (code & 0x3F));
-    return 4;
-}
-
 static bool is_high_half(uint32_t unit)
 {
     return unit >= 0xD800 && unit < 0xDC00;
@@ -126,24 +99,24 @@ static struct hearth_str read_chars(struct jfr_cursor *c, uint64_t n, struct hea
     for (uint64_t i = 0; i < n && text != NULL; i++) {
         uint32_t unit = (uint32_t)jfr_int(c) & 0xFFFF;
         if (high != 0 && is_low_half(unit)) {
-            n_bytes +=
-                write_utf8(0x10000 + ((high - 0xD800) << 10) + (unit - 0xDC00), text + n_bytes);
+            n_bytes += hearth_str_utf8_put(text + n_bytes,
+                                           0x10000 + ((high - 0xD800) << 10) + (unit - 0xDC00));
             high = 0;
             continue;
         }
 
         /* A pair has 4 bytes of UTF-8, which two units leave room for. */
         if (high != 0) {
-            n_bytes += write_utf8(0xFFFD, text + n_bytes);
+            n_bytes += hearth_str_utf8_put(text + n_bytes, 0xFFFD);
         }
         high = is_high_half(unit) ? unit : 0;
         if (high == 0) {
-            n_bytes += write_utf8(is_low_half(unit) ? 0xFFFD : unit, text + n_bytes);
+            n_bytes += hearth_str_utf8_put(text + n_bytes, is_low_half(unit) ? 0xFFFD : unit);
         }
     }
 
     if (text != NULL && high != 0) {
-        n_bytes += write_utf8(0xFFFD, text + n_bytes);
+        n_bytes += hearth_str_utf8_put(text + n_bytes, 0xFFFD);
     }
 
     return text == NULL ? HEARTH_STR("") : hearth_str_n(text, n_bytes);
@@ -168,7 +141,7 @@ static struct hearth_str mend_latin1(struct hearth_str bytes, struct hearth_aren
 
     char *text = hearth_arena_array(arena, bytes.n, 2);
     for (i = 0; i < bytes.n && text != NULL; i++) {
-        n += write_utf8((unsigned char)bytes.p[i], text + n);
+        n += hearth_str_utf8_put(text + n, (unsigned char)bytes.p[i]);
     }
 
     return text == NULL ? HEARTH_STR("") : hearth_str_n(text, n);

@@ -7,7 +7,6 @@
  */
 #include "legacy/legacy_reader.h"
 #include "text/named_frame.h"
-#include "text/text_bytes.h"
 
 #define MAX_STACK 65536u /* addresses and functions of one sample */
 
@@ -170,7 +169,7 @@ static size_t unescape_go_text(struct hearth_str text, char *out)
         if (c == 'x') {
             out[n++] = (char)(unsigned char)value;
         } else {
-            n += hearth_text_put_utf8(out + n, (uint32_t)value);
+            n += hearth_str_utf8_put(out + n, (uint32_t)value);
         }
     }
 

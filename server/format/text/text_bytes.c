@@ -13,34 +13,6 @@ bool hearth_text_is_utf16(struct hearth_str bytes)
     return is_big_endian(bytes) || hearth_str_starts(bytes, HEARTH_STR("\xFF\xFE"));
 }
 
-size_t hearth_text_put_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-
-    if (c < 0x800) {
-        out[0] = (char)(0xC0 | c >> 6);
-        out[1] = (char)(0x80 | (c & 0x3F));
-        return 2;
-    }
-
-    if (c < 0x10000) {
-        out[0] = (char)(0xE0 | c >> 12);
-        out[1] = (char)(0x80 | (c >> 6 & 0x3F));
-        out[2] = (char)(0x80 | (c & 0x3F));
-        return 3;
-    }
-
-    out[0] = (char)(0xF0 | c >> 18);
-    out[1] = (char)(0x80 | (c >> 12 & 0x3F));
-    out[2] = (char)(0x80 | (c >> 6 & 0x3F));
-    out[3] = (char)(0x80 | (c & 0x3F));
-
-    return 4;
-}
-
 static uint32_t read_unit(struct hearth_str text, size_t i, bool big)
 {
     assert(i + 1 < text.n);
@@ -80,7 +52,7 @@ bool hearth_text_to_utf8(struct hearth_str bytes, struct hearth_arena *arena,
             }
         }
 
-        n += hearth_text_put_utf8(out + n, c);
+        n += hearth_str_utf8_put(out + n, c);
     }
 
     assert(n <= text.n / 2 * 3);

@@ -19,7 +19,4 @@ HEARTH_MUST_CHECK bool hearth_text_is_utf16(struct hearth_str bytes);
 HEARTH_MUST_CHECK bool hearth_text_to_utf8(struct hearth_str bytes, struct hearth_arena *arena,
                                            struct hearth_str *ret);
 
-/* Writes a character up to U+10FFFF, which takes at most four bytes; returns their number. */
-size_t hearth_text_put_utf8(char *out, uint32_t c);
-
 #endif

@@ -217,6 +217,28 @@ static void repairs_invalid_text(void **state)
     }
 }
 
+static void writes_characters_as_utf8(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t character;
+        const char *text;
+    } all[] = {{'a', "a"},
+               {0x7F, "\x7F"},
+               {0x80, "\xC2\x80"},
+               {0x7FF, "\xDF\xBF"},
+               {0x800, "\xE0\xA0\x80"},
+               {0xFFFF, "\xEF\xBF\xBF"},
+               {0x10000, "\xF0\x90\x80\x80"},
+               {0x10FFFF, "\xF4\x8F\xBF\xBF"}};
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(all); i++) {
+        char text[4];
+        size_t n = hearth_str_utf8_put(text, all[i].character);
+        assert_true(hearth_str_eq_c(hearth_str_n(text, n), all[i].text));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +248,7 @@ int main(void)
         cmocka_unit_test(finds_and_trims_text),
         cmocka_unit_test(accepts_well_formed_utf8),
         cmocka_unit_test(refuses_malformed_utf8),
+        cmocka_unit_test(writes_characters_as_utf8),
         cmocka_unit_test(repairs_invalid_text),
         cmocka_unit_test(refuses_a_nul_at_every_place),
         cmocka_unit_test(parses_whole_integers_only),
