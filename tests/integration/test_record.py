@@ -49,16 +49,17 @@ class Record(unittest.TestCase):
         self.assertIn("sample types", self.record("--pprof-url", url, "--for", "1s", "--label", "service_name=self"))
 
     def test_a_recording_that_cannot_be_uploaded_is_kept(self):
-        folder = temporary_directory()
+        folder = os.path.join(temporary_directory(), "a b")
+        os.mkdir(folder)
         source = "http://127.0.0.1:%d/debug/pprof/profile" % self.server.port
         done = subprocess.run([HEARTH, "record", "--url", "http://127.0.0.1:1", "--pprof-url", source, "--for", "1s",
-                               "-l", "service_name=kept", "-l", "env=a b", "--name", "idle"],
+                               "-l", "service_name=kept", "-l", "env=a's b", "--name", "idle"],
                               capture_output=True, text=True, timeout=60, env=server_environment({"TMPDIR": folder}))
         self.assertEqual(done.returncode, 5, done.stderr)
         self.assertNotIn("run the same command again", done.stderr)
         command = done.stderr.splitlines()[-1].removeprefix("the recording is kept: hearth ")
         arguments = shlex.split(command)
-        self.assertEqual(arguments[2:], ["--time", "now", "-l", "service_name=kept", "-l", "env=a b", "--name", "idle"])
+        self.assertEqual(arguments[2:], ["--time", "now", "-l", "service_name=kept", "-l", "env=a's b", "--name", "idle"])
         self.assertTrue(arguments[1].startswith(folder))
         sent = subprocess.run([HEARTH, *arguments, "--url", "http://127.0.0.1:%d" % self.server.port],
                               capture_output=True, text=True, timeout=60)

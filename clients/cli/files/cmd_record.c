@@ -435,19 +435,39 @@ static void name_service(struct cli *cli)
     }
 }
 
+/* A word of a command for the shell, after what is in front of it. */
+static void put_word(struct hearth_buf *out, const char *before, const char *word)
+{
+    hearth_buf_cstr(out, before);
+    hearth_buf_byte(out, '\'');
+    for (; *word != '\0'; word++) {
+        if (*word == '\'') {
+            hearth_buf_cstr(out, "'\\''");
+        } else {
+            hearth_buf_append(out, word, 1);
+        }
+    }
+    hearth_buf_byte(out, '\'');
+}
+
 /* How to send what could not be uploaded. */
 static void say_kept(const struct recording *r)
 {
-    struct cli *cli = r->cli;
-    const char *command = hearth_arena_printf(&cli->arena, "hearth upload %s --time now", r->text);
+    const struct cli *cli = r->cli;
+    struct hearth_buf out;
 
-    for (size_t i = 0; i < cli->n_labels && command != NULL; i++) {
-        command = hearth_arena_printf(&cli->arena, "%s -l '%s'", command, cli->labels[i]);
+    hearth_buf_init(&out, 0);
+    put_word(&out, "hearth upload ", r->text);
+    hearth_buf_cstr(&out, " --time now");
+    for (size_t i = 0; i < cli->n_labels; i++) {
+        put_word(&out, " -l ", cli->labels[i]);
     }
-    if (cli->name != NULL && command != NULL) {
-        command = hearth_arena_printf(&cli->arena, "%s --name '%s'", command, cli->name);
+    if (cli->name != NULL) {
+        put_word(&out, " --name ", cli->name);
     }
-    cli_say("the recording is kept", command == NULL ? r->text : command);
+    hearth_buf_byte(&out, '\0');
+    cli_say("the recording is kept", hearth_buf_failed(&out) ? r->text : out.p);
+    hearth_buf_release(&out);
 }
 
 static enum cli_exit upload_recording(struct recording *r)
