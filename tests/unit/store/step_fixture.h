@@ -131,6 +131,18 @@ static inline void compact_hours(struct fixture *fix)
     assert_false(more);
 }
 
+/* Delete what is past its retention. */
+static inline void retain(struct fixture *fix)
+{
+    struct hearth_retention_progress *at = &fix->store->retention;
+    bool more = true;
+    at->next_pass_mono_ns = at->next_rows_mono_ns = 0;
+    at->next_sweep_mono_ns = INT64_MAX;
+    for (int i = 0; i < 100 && more; i++) {
+        assert_ok(hearth_step_retention(&fix->builder, &more, &err));
+    }
+}
+
 /* A day that is over and closed, and the next one too, at any time of day; the same in all of a program. */
 static inline int32_t the_day(void)
 {

@@ -105,17 +105,6 @@ static void days_stored_only_in_segments_are_built_again(void **state)
     close_fixture(&fix);
 }
 
-static void retain(struct fixture *fix)
-{
-    struct hearth_retention_progress *at = &fix->store->retention;
-    bool more = true;
-    at->next_pass_mono_ns = at->next_rows_mono_ns = 0;
-    at->next_sweep_mono_ns = INT64_MAX;
-    for (int i = 0; i < 100 && more; i++) {
-        assert_ok(hearth_step_retention(&fix->builder, &more, &err));
-    }
-}
-
 /* Its first hours are deleted while it is built. */
 static void a_day_whose_hours_have_expired_is_the_sum_of_all_its_profiles(void **state)
 {

@@ -57,17 +57,6 @@ static void fill(struct fixture *fix)
     assert_false(more);
 }
 
-static void retain(struct fixture *fix)
-{
-    struct hearth_retention_progress *at = &fix->store->retention;
-    bool more = true;
-    at->next_pass_mono_ns = at->next_rows_mono_ns = 0;
-    at->next_sweep_mono_ns = INT64_MAX;
-    for (int i = 0; i < 100 && more; i++) {
-        assert_ok(hearth_step_retention(&fix->builder, &more, &err));
-    }
-}
-
 static bool has_profiles(const struct fixture *fix)
 {
     char leaf[64], sql[160];
