@@ -12,7 +12,7 @@ import { gzipSync } from "node:zlib";
 import { filesBelow } from "./files.mjs";
 import { escapeHtml, groupsOf, relative, renderDocument } from "./markdown.mjs";
 
-const BUDGET_BYTES = 1_200_000; // of everything in PACKED
+const BUDGET_BYTES = 1_300_000; // of everything in PACKED
 
 const [tree, out, packed, repository = ""] = process.argv.slice(2);
 const here = dirname(fileURLToPath(import.meta.url));
