@@ -259,6 +259,13 @@ class ModelContextProtocol(unittest.TestCase):
         ):
             self.assertIn(text, self.refused(tool, **arguments), (tool, arguments))
 
+    def test_a_repeated_list_has_the_limit_of_one_list(self):
+        texts = b",".join([b'"functions":"f"'] * 70)
+        self.mcp.send(b'{"id":1,"method":"tools/call","params":{"name":"top","arguments":{' + texts + b"}}}\n")
+        result = self.mcp.receive()["result"]
+        self.assertTrue(result["isError"])
+        self.assertIn('the argument "functions" has more than 64 texts', result["content"][0]["text"])
+
     def test_an_unreachable_server_is_a_tool_error(self):
         away = self.start(url="http://127.0.0.1:1")
         text, is_error = away.call("services")

@@ -181,21 +181,28 @@ static const char *read_argument_text(const struct mcp_arg *arg, struct hearth_j
     return text.p;
 }
 
+static void read_list_text(const struct mcp_arg *arg, struct hearth_json_reader *r,
+                           struct mcp_call *call, struct cli_texts *list)
+{
+    if (list->n == HEARTH_ARRAY_LEN(list->v)) {
+        hearth_json_reader_fail(r, "the argument \"%s\" has more than %zu texts", arg->key,
+                                HEARTH_ARRAY_LEN(list->v));
+        return;
+    }
+    list->v[list->n++] = read_argument_text(arg, r, call);
+}
+
+/* A repeated member adds its texts to those of the members before. */
 static void read_list(const struct mcp_arg *arg, struct hearth_json_reader *r,
                       struct mcp_call *call, struct cli_texts *list)
 {
     if (hearth_json_reader_peek(r) == '"') {
-        list->v[list->n++] = read_argument_text(arg, r, call);
+        read_list_text(arg, r, call, list);
         return;
     }
     hearth_json_reader_array(r);
     while (hearth_json_reader_element(r)) {
-        if (list->n == HEARTH_ARRAY_LEN(list->v)) {
-            hearth_json_reader_fail(r, "the argument \"%s\" has more than %zu texts", arg->key,
-                                    HEARTH_ARRAY_LEN(list->v));
-            return;
-        }
-        list->v[list->n++] = read_argument_text(arg, r, call);
+        read_list_text(arg, r, call, list);
     }
 }
 
