@@ -11,7 +11,6 @@
  *         refused.
  */
 #include "hearth/base/clock.h"
-#include "hearth/codec/json_reader.h"
 
 #include "cli_messages.h"
 #include "mcp.h"
@@ -22,7 +21,6 @@
 #include <unistd.h>
 
 #define MODERN         "2026-07-28"
-#define META           "io.modelcontextprotocol/"
 #define MAX_CALL_BYTES ((size_t)1 << 30)
 
 /* Revisions that begin with `initialize`, the newest last. */
@@ -54,108 +52,7 @@ struct session {
     struct mcp_call call;
 };
 
-/* Texts borrow from the line, or live in the arena of the message. */
-struct message {
-    struct hearth_str id; /* as JSON; n is 0 for a notification */
-    struct hearth_str method;
-    struct hearth_str tool, arguments; /* of tools/call; `arguments` as JSON */
-    struct hearth_str offered;         /* protocolVersion of initialize */
-    struct hearth_str version;         /* that the request names; p is NULL: none */
-};
-
 /* ---- reading ---- */
-
-/* The next value as its JSON. */
-static struct hearth_str read_raw(struct hearth_json_reader *r)
-{
-    (void)hearth_json_reader_peek(r); /* skips white space */
-    size_t from = r->at;
-
-    hearth_json_reader_skip(r);
-
-    return hearth_json_reader_failed(r) ? (struct hearth_str){0}
-                                        : hearth_str_n(r->text.p + from, r->at - from);
-}
-
-static void read_meta(struct hearth_json_reader *r, struct hearth_arena *arena, struct message *m)
-{
-    struct hearth_str key;
-
-    hearth_json_reader_object(r);
-    while (hearth_json_reader_member(r, &key)) {
-        if (hearth_str_eq_c(key, META "protocolVersion")) {
-            m->version = hearth_json_reader_text(r, arena);
-        } else {
-            hearth_json_reader_skip(r);
-        }
-    }
-}
-
-static void read_params(struct hearth_json_reader *r, struct hearth_arena *arena, struct message *m)
-{
-    struct hearth_str key;
-
-    hearth_json_reader_object(r);
-    while (hearth_json_reader_member(r, &key)) {
-        if (hearth_str_eq_c(key, "name")) {
-            m->tool = hearth_json_reader_text(r, arena);
-        } else if (hearth_str_eq_c(key, "arguments")) {
-            m->arguments = read_raw(r);
-        } else if (hearth_str_eq_c(key, "protocolVersion")) {
-            m->offered = hearth_json_reader_text(r, arena);
-        } else if (hearth_str_eq_c(key, "_meta")) {
-            read_meta(r, arena, m);
-        } else {
-            hearth_json_reader_skip(r);
-        }
-    }
-}
-
-static void read_id(struct hearth_json_reader *r, struct message *m)
-{
-    char kind = hearth_json_reader_peek(r);
-
-    m->id = read_raw(r);
-    if (kind != '"' && kind != '0') {
-        m->id = (struct hearth_str){0};
-        hearth_json_reader_fail(r, "the id of a request must be a string or a number");
-    }
-}
-
-static enum hearth_status read_message(struct hearth_str line, struct hearth_arena *arena,
-                                       struct message *ret, struct hearth_err *err)
-{
-    struct hearth_json_reader r;
-    struct hearth_str key, params = {0};
-
-    *ret = (struct message){0};
-    hearth_json_reader_init(&r, line);
-    hearth_json_reader_object(&r);
-    while (hearth_json_reader_member(&r, &key)) {
-        if (hearth_str_eq_c(key, "id")) {
-            read_id(&r, ret);
-        } else if (hearth_str_eq_c(key, "method")) {
-            ret->method = hearth_json_reader_text(&r, arena);
-        } else if (hearth_str_eq_c(key, "params")) {
-            params = read_raw(&r);
-        } else {
-            hearth_json_reader_skip(&r); /* also results: this server makes no requests */
-        }
-    }
-    HEARTH_TRY(hearth_json_reader_end(&r, err));
-
-    /* Other methods may have params of any shape. */
-    bool is_known = hearth_str_eq_c(ret->method, "tools/call") ||
-                    hearth_str_eq_c(ret->method, "tools/list") ||
-                    hearth_str_eq_c(ret->method, "initialize");
-    if (is_known && params.n > 0) {
-        hearth_json_reader_init(&r, params);
-        read_params(&r, arena, ret);
-        HEARTH_TRY(hearth_json_reader_end(&r, err));
-    }
-
-    return HEARTH_OK;
-}
 
 /*
  * Reads a line without its end. If it is longer than MCP_MAX_LINE_BYTES, the rest is skipped and
@@ -214,7 +111,7 @@ static void put_text_member(struct hearth_json *json, const char *key, const cha
 }
 
 /* What results of requests that name their version have in addition. */
-static void put_modern(const struct message *m, bool is_cacheable, struct hearth_json *json)
+static void put_modern(const struct mcp_message *m, bool is_cacheable, struct hearth_json *json)
 {
     if (m->version.p == NULL && !hearth_str_eq_c(m->method, "server/discover")) {
         return;
@@ -249,7 +146,7 @@ static void put_abilities(struct hearth_json *json)
 
 /* ---- methods ---- */
 
-static void answer_initialize(const struct message *m, struct hearth_json *json)
+static void answer_initialize(const struct mcp_message *m, struct hearth_json *json)
 {
     /* A version that is not known here is answered with the newest; the client then decides. */
     const char *version = g_handshakes[HEARTH_ARRAY_LEN(g_handshakes) - 1];
@@ -271,13 +168,13 @@ static void answer_discover(struct hearth_json *json)
     put_abilities(json);
     hearth_json_key_c(json, "_meta");
     hearth_json_object(json);
-    put_server(json, META "serverInfo");
+    put_server(json, MCP_META "serverInfo");
     hearth_json_object_end(json);
 }
 
 /* Runs the tool; the answer is in `text`, or the reason of a failure in call->cli.err. */
 static enum hearth_status run_tool(struct session *s, const struct mcp_tool *tool,
-                                   const struct message *m, struct hearth_buf *text)
+                                   const struct mcp_message *m, struct hearth_buf *text)
 {
     struct mcp_call *call = &s->call;
 
@@ -298,7 +195,7 @@ static enum hearth_status run_tool(struct session *s, const struct mcp_tool *too
                : HEARTH_OK;
 }
 
-static void answer_call(struct session *s, const struct mcp_tool *tool, const struct message *m,
+static void answer_call(struct session *s, const struct mcp_tool *tool, const struct mcp_message *m,
                         struct hearth_json *json)
 {
     struct mcp_call *call = &s->call;
@@ -332,7 +229,7 @@ static void answer_call(struct session *s, const struct mcp_tool *tool, const st
 }
 
 /* Appends the answer to a request. */
-static void answer_request(struct session *s, const struct message *m, struct hearth_buf *out)
+static void answer_request(struct session *s, const struct mcp_message *m, struct hearth_buf *out)
 {
     const char *const known[] = {"initialize", "ping", "tools/list", "tools/call",
                                  "server/discover"};
@@ -382,7 +279,7 @@ static void handle_line(struct session *s, const struct hearth_buf *line, struct
     struct hearth_str text = hearth_str_trim(hearth_buf_view(line));
     struct hearth_err err = HEARTH_ERR_INIT;
     struct hearth_arena arena;
-    struct message m;
+    struct mcp_message m;
 
     if (hearth_buf_failed(line)) {
         write_error((struct hearth_str){0}, INVALID_REQUEST, "a message is at most 1 MiB", out);
@@ -402,7 +299,7 @@ static void handle_line(struct session *s, const struct hearth_buf *line, struct
     }
 
     hearth_arena_init(&arena, 4 * MCP_MAX_LINE_BYTES);
-    if (read_message(text, &arena, &m, &err) != HEARTH_OK) {
+    if (mcp_read_message(text, &arena, &m, &err) != HEARTH_OK) {
         write_error(m.id, m.method.n > 0 ? INVALID_PARAMS : PARSE_ERROR, err.msg, out);
     } else if (m.id.n > 0 && m.method.n > 0) {
         answer_request(s, &m, out);

@@ -14,6 +14,7 @@
 
 #include "cli.h"
 
+#define MCP_META             "io.modelcontextprotocol/" /* begins the keys of _meta */
 #define MCP_MAX_COUNT        1000
 #define MCP_MAX_DEPTH        6
 #define MCP_MAX_FRAMES       200        /* in one answer */
@@ -56,6 +57,25 @@ struct mcp_tool {
     bool is_task, is_read;
     const char *help;
 };
+
+/* A message of the client. Texts borrow from the line, or live in the arena of the message. */
+struct mcp_message {
+    struct hearth_str id; /* as JSON; n is 0 for a notification */
+    struct hearth_str method;
+    struct hearth_str tool, arguments; /* of tools/call; `arguments` as JSON */
+    struct hearth_str offered;         /* protocolVersion of initialize */
+    struct hearth_str version;         /* that the request names; p is NULL: none */
+};
+
+/* ---- mcp_message.c ---- */
+
+/*
+ * Reads a line of valid UTF-8 without white space around it. INVALID_ARGUMENT says what is wrong, at
+ * which offset; what was read before stays in `ret`.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status mcp_read_message(struct hearth_str line, struct hearth_arena *arena,
+                                    struct mcp_message *ret, struct hearth_err *err);
 
 /* ---- mcp_tools.c ---- */
 
