@@ -14,8 +14,11 @@ import grpc
 
 import asks
 import probes
+import task_data
 import wire
-from hidden import TARGET_JOB, TENANT, VIEW, WORD, Hidden
+from agents import Network, Rover
+from hidden import OPEN, SERVICE, TARGET_JOB, TENANT, VIEW, WORD, Hidden
+from server import RpcError, now_ms
 from test_access import JSON, AccessServer, bearer
 from test_scrape import write_config
 
@@ -170,6 +173,32 @@ class Hiding(unittest.TestCase):
                     self.assertEqual(body, self.hearth.server.http("GET", path, headers={"Accept": "text/html"})[2])
                     continue
                 self.assertIn(kind, ("application/json", "text/plain", "text/vnd.graphviz", "application/octet-stream", ""), target.path)
+
+    # ---- agents narrowed to a service ----
+
+    def test_refused_data_of_a_narrowed_agent_leave_nothing_behind(self):
+        token = self.hearth.token((TENANT, "editor", '{service_name="%s"}' % OPEN), name="agents")["token"]
+        metadata = [("authorization", "Bearer " + token)]
+        agent = Rover(self.hearth.server, metadata=metadata)
+
+        # Its own task, with a process that it does not see.
+        asked = {"kind": "TASK_KIND_OFF_CPU", "service": OPEN, "durationMs": 60_000}
+        task = self.hidden.ask("hearth.v1.TaskService/CreateTask", asked, token)["task"]["taskId"]
+        now = now_ms()
+        about = task_data.metadata(task, self.hidden.ids["process"], now, now)
+        with self.assertRaises(RpcError) as caught:
+            self.hearth.server.stream_unary(task_data.STACKS, [task_data.on_cpu((1, 2), 9, "", "main", about)], metadata)
+        self.assertEqual(caught.exception.code, "permission_denied")
+        self.assertNotIn(SERVICE, caught.exception.message)
+        self.assertEqual(self.hidden.ask("hearth.v1.TaskService/ListSchedules", {"taskId": task}), {})
+
+        # A sampled request of a service that nobody has reported.
+        network = Network(agent, "ghostshop", "ghostpod")
+        with self.assertRaises(RpcError) as caught:
+            network.send_logs(network.sampled("t", "10.77.0.9:80", "local", at_ms=now))
+        self.assertEqual(caught.exception.code, "permission_denied")
+        services = self.hidden.ask("hearth.v1.ProcessService/ListServices", {})["services"]
+        self.assertNotIn("ghostshop", [s["service"] for s in services])
 
     # ---- guesses ----
 

@@ -49,7 +49,7 @@ void hearth_task_intake_free(struct hearth_task_intake *intake);
 /*
  * Set the run and flush of the data that follow. INVALID_ARGUMENT: an id is missing or too long, or
  * the time is outside the ingestion window. PERMISSION_DENIED: the call is narrowed, and no
- * selector of its view names the service of the task alone.
+ * selector of its view names the service of the task, or that of the process, alone.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_intake_metadata(struct hearth_task_intake *intake,

@@ -256,6 +256,9 @@ static enum hearth_status read_sampled_request(const struct hearth_call *call,
     HEARTH_TRY(redact_text(call, find_json_text(&json, "uri"), &ret->uri, &n_redacted, err));
     ret->uri = truncate_text(ret->uri, MAX_URI_BYTES);
 
+    /* Reading the ends stores virtual processes of the service. */
+    HEARTH_TRY(hearth_call_check_service(call, ret->service, err));
+
     return read_request_ends(call, &json, ret, err);
 }
 
@@ -271,8 +274,6 @@ enum hearth_status hearth_network_take_sampled(const struct hearth_call *call,
         hearth_err_prefix(err, "log of a sampled request");
         return status;
     }
-
-    HEARTH_TRY(hearth_call_check_service(call, request.service, err));
 
     return hearth_store_sampled_put(HEARTH_CALL_SCOPE(call), &request, err);
 }

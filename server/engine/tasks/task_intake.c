@@ -190,8 +190,9 @@ static enum hearth_status check_metadata_times(const struct hearth_limits *limit
 }
 
 /*
- * A narrowed sender must see the whole service of the task; if there is no such task, the whole
- * service of the process. The refusal names no hidden service, because the sender gave ids only.
+ * A narrowed sender must see the whole service of the task, and that of the process, whose names
+ * the profiles get; one of the two must exist. The refusal names no hidden service, because the
+ * sender gave ids only.
  */
 static enum hearth_status check_metadata_view(struct hearth_task_intake *intake,
                                               struct hearth_err *err)
@@ -201,40 +202,48 @@ static enum hearth_status check_metadata_view(struct hearth_task_intake *intake,
                                      .view = intake->view,
                                      .arena = &intake->about};
     const struct hearth_process_filter filter = {.process_id = intake->metadata.process_id};
-    struct hearth_str service = HEARTH_STR("");
+    struct hearth_str services[2];
     struct hearth_process *found;
     struct hearth_task task;
     char text[HEARTH_NARROWED_BYTES];
-    bool shows;
-    size_t n;
+    size_t n, n_services = 0;
 
     if (!hearth_call_is_narrow(&call)) {
         return HEARTH_OK;
     }
 
+    /* Find the services. */
     enum hearth_status status =
         hearth_store_task_get(HEARTH_CALL_SCOPE(&call), intake->metadata.task_id, &task, err);
     if (status == HEARTH_OK) {
-        service = task.service;
-    } else if (status == HEARTH_NOT_FOUND) {
-        HEARTH_TRY(hearth_store_processes(HEARTH_CALL_SCOPE(&call), &filter, &found, &n, err));
-        service = n > 0 ? found[0].service : service;
-    } else {
+        services[n_services++] = task.service;
+    } else if (status != HEARTH_NOT_FOUND) {
         return status;
     }
+    HEARTH_TRY(hearth_store_processes(HEARTH_CALL_SCOPE(&call), &filter, &found, &n, err));
+    if (n > 0) {
+        services[n_services++] = found[0].service;
+    }
 
-    HEARTH_TRY(hearth_call_shows_service(&call, NULL, service, &shows, err));
-
+    /* Check that the sender sees them. */
+    bool shows = n_services > 0;
+    for (size_t i = 0; i < n_services && shows; i++) {
+        HEARTH_TRY(hearth_call_shows_service(&call, NULL, services[i], &shows, err));
+    }
     if (!shows) {
         return HEARTH_FAIL(err, HEARTH_PERMISSION_DENIED,
-                           "the credential is narrowed to %s, and sees neither task "
-                           "\"" HEARTH_STR_FMT "\" nor process \"" HEARTH_STR_FMT "\"",
+                           "the credential is narrowed to %s, and does not see task "
+                           "\"" HEARTH_STR_FMT "\" and process \"" HEARTH_STR_FMT "\"",
                            hearth_view_text(call.view, text),
                            HEARTH_STR_ARG(intake->metadata.task_id),
                            HEARTH_STR_ARG(intake->metadata.process_id));
     }
 
-    return hearth_call_check_later(&call, service, err);
+    for (size_t i = 0; i < n_services; i++) {
+        HEARTH_TRY(hearth_call_check_later(&call, services[i], err));
+    }
+
+    return HEARTH_OK;
 }
 
 enum hearth_status hearth_task_intake_metadata(struct hearth_task_intake *intake,
