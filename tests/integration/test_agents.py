@@ -207,6 +207,8 @@ class Agents(unittest.TestCase):
             ((1, [(1, [(1, [(1, "x" * 1025)] + entity[1:]), (2, 1)])]), "layer has 1025 bytes"),
         ):
             self.refused("invalid_argument", part, report, [good, bad, (2, "agent")])
+        for method in (report, alive):
+            self.refused("invalid_argument", "ebpfAgentID has 1025 bytes", method, [good if method == report else (1, [(1, entity)]), (2, "x" * 1025)])
         self.refused("invalid_argument", "processes[0].entityMetadata is missing", alive, [(1, [])])
         self.refused("invalid_argument", "processes[0].entityMetadata.serviceName", alive, [(1, [(1, [(1, "L")])])])
         too_many = entity + [(5, "l%d" % i) for i in range(101)]

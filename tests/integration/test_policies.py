@@ -293,6 +293,12 @@ class Policies(unittest.TestCase):
                 send_meters(self.server, [[(1, good), (1, wrong)]])
             self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT, wrong)
         self.assertEqual(self.series(), {})
+        # Of an instance whose name is too long.
+        named = meter("rover_con_p_process_cpu", 1.0, {"process_name": "app"}, self.service, "i" * 1025, at)
+        with self.assertRaises(grpc.RpcError) as caught:
+            send_meters(self.server, [[(1, named)]])
+        self.assertIn("serviceInstance of a set of meters has 1025 bytes", caught.exception.details())
+        self.assertEqual(self.series(), {})
         # Of a time that is not kept: taken, and dropped.
         old = meter("rover_con_p_process_cpu", 1.0, {"process_name": "app"}, self.service, "pod-1", 1000)
         self.assertEqual(send_meters(self.server, [[(1, old)]]), b"")

@@ -119,6 +119,12 @@ enum hearth_status hearth_monitors_take(const struct hearth_call *call,
                            "the first meter of a set must say service and serviceInstance");
     }
 
+    if (set->instance.n > HEARTH_AGENT_NAME_BYTES) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "serviceInstance of a set of meters has %zu bytes; names may have %d",
+                           set->instance.n, HEARTH_AGENT_NAME_BYTES);
+    }
+
     HEARTH_TRY(hearth_call_check_service(call, set->service, err));
 
     /* Points outside of the ingestion window are ignored. */

@@ -64,6 +64,13 @@ static enum hearth_status check_reported_process(const struct hearth_reported *r
         HEARTH_TRY(check_agent_name(reported, process->layer, "layer", err));
     }
 
+    /* The agent's id is a field of the whole report. */
+    if (process->agent_id.n > HEARTH_AGENT_NAME_BYTES) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "ebpfAgentID has %zu bytes; names may have %d", process->agent_id.n,
+                           HEARTH_AGENT_NAME_BYTES);
+    }
+
     /* The limit is on the number of labels; each label is a name. */
     if (limits->max_agent_labels > 0 && process->n_labels > (uint64_t)limits->max_agent_labels) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
