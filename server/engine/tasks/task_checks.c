@@ -614,6 +614,13 @@ enum hearth_status hearth_task_check(const struct hearth_task_request *request,
         ret->start_ms = now_ms;
     }
 
+    /* It may have passed, but not the whole task: no agent would get it. */
+    if (hearth_task_handed_out_until(ret) < now_ms) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "start_ms is %lld, %s: the task would have ended already",
+                           (long long)ret->start_ms, hearth_task_time(ret->start_ms, arena));
+    }
+
     return HEARTH_OK;
 }
 

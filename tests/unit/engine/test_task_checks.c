@@ -116,6 +116,13 @@ static void tasks_of_processes_are_checked_in_order(void **state)
     assert_int_equal(g_task.start_ms, NOW);
     g_request.start_ms = NOW + INT64_C(367) * 86400000;
     expect_part("more than 366 days ahead");
+    g_request.start_ms = NOW / 1000; /* in seconds */
+    expect_part("1970-01-21T");
+    expect_part("the task would have ended already");
+    g_request.start_ms = NOW - MINUTE - 1;
+    expect_part("the task would have ended already");
+    g_request.start_ms = NOW - MINUTE;
+    assert_string_equal(check(), "");
     g_request.start_ms = -1;
     assert_string_equal(check(), "");
     assert_int_equal(g_task.start_ms, NOW);
