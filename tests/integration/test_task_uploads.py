@@ -213,6 +213,16 @@ sample types: samples, cpu
         with open(path, "rb") as file:
             self.assertEqual(file.read(), large)
 
+    def test_a_file_that_is_sent_again_after_an_hour_is_one_profile_with_its_original(self):
+        self.told("pod-1")
+        content = self.profile().encode()
+        self.assertEqual(agent.upload(self.server, agent.PPROF, self.service, "pod-1", self.task, content), 0)
+        (id,) = self.listed()
+        self.server.sql("DELETE FROM hearth_data.push_id")  # which are kept for an hour
+        self.assertEqual(agent.upload(self.server, agent.PPROF, self.service, "pod-1", self.task, content), 0)
+        self.assertEqual(self.listed(), [id])
+        self.assertEqual(self.original(id)[2], content)
+
     def test_the_recording_of_a_task_is_the_original_of_its_profiles(self):
         self.told("pod-1", kind="TASK_KIND_ASYNC_PROFILER", method=Instance.ASYNC)
         recording = gzip.decompress((server.ROOT / "tests/golden/jfr/work.jfr.gz").read_bytes())

@@ -445,6 +445,9 @@ static enum hearth_status take_upload(const struct hearth_call *call, struct hea
     HEARTH_TRY(hearth_call_check_later(call, upload.service, err));
     HEARTH_TRY(
         hearth_store_task_upload_put(HEARTH_CALL_SCOPE(call), &upload, segments, n_segments, err));
+    if (upload.is_pushed) {
+        return HEARTH_OK; /* the agent has sent the file again */
+    }
 
     return is_pprof ? push_upload_profile(call, ingest, &upload, &profile, err)
                     : push_upload_recording(call, ingest, &upload, &recording, err);
