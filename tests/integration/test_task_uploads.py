@@ -13,8 +13,9 @@ import grpc
 
 import server
 import task_data as agent
+import tasks
 import wire
-from agents import Instance
+from agents import Instance, Process, Rover
 from flame_pages import embedded, stacks_of
 from pprof import Decoded, Profile
 from test_cli import NO_DATA, OK, USAGE, hearth
@@ -429,6 +430,53 @@ sample types: samples, cpu
                 self.ask(method, **request)
             self.assertEqual(caught.exception.code, code)
         self.assertIn("no uploads", self.ask("AnalyzeUploads", taskId="nobody")["tip"])
+
+
+class LeftBehind(unittest.TestCase):
+    """More results than are looked at together whose push fails each time, and a later one whose server was lost."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = server.Server("--max-label-value-bytes", "50")
+        cls.long = "pod-" + 60 * "x"
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def pushed_later(self, table, key):
+        """The row was left; it becomes a profile."""
+        self.server.sql("UPDATE hearth_data.%s SET is_pushed = false WHERE %s" % (table, key))
+        found = lambda: self.server.sql("SELECT 1 FROM hearth_data.%s WHERE is_pushed AND %s" % (table, key))
+        server.eventually(found, 60, 0.5, what="the profile of what was left")
+
+    def test_files_that_always_fail_do_not_hold_up_others(self):
+        task = tasks.create(self.server, "PPROF", service="files", events=["cpu"], instances=[self.long, "pod"])
+        contents = [Profile(TYPES, time_ns=server.now_ms() * 1_000_000 + k) for k in range(22)]
+        for k, content in enumerate(contents):
+            content.add(["main"], [1, k], {})
+        for instance, some in ((self.long, contents[:-1]), ("pod", contents[-1:])):
+            self.assertEqual(len(Instance(self.server, "files", instance).query_tasks(Instance.PPROF)), 1)
+            for content in some:
+                try:
+                    agent.upload(self.server, agent.PPROF, "files", instance, task, content.encode())
+                except grpc.RpcError as error:
+                    self.assertEqual((error.code(), instance), (INVALID, self.long))
+        self.server.sql("UPDATE hearth_data.task_upload SET received_at = received_at - 120000")
+        self.pushed_later("task_upload", "instance = 'pod'")
+
+    def test_stack_traces_that_always_fail_do_not_hold_up_others(self):
+        rover, now = Rover(self.server), server.now_ms()
+        long, short = (Process("stacks", instance, "app") for instance in (self.long, "pod"))
+        rover.report(long, short)
+        for k in range(22):
+            process = short if k == 21 else long
+            about = agent.metadata("task", process.process_id, now - 300_000, now - 200_000 + k)
+            try:
+                agent.collect(self.server, [agent.on_cpu((1, 2), 3, "", "main-work", about)])
+            except grpc.RpcError as error:
+                self.assertEqual((error.code(), process), (INVALID, long))
+        self.pushed_later("task_stack_chunk", "at = %d" % (now - 200_000 + 21))
 
 
 if __name__ == "__main__":

@@ -70,8 +70,8 @@ struct hearth_task_left {
 
 /*
  * Results of all tenants, flushed or received within the range (both ends included), that are not
- * profiles: their server was lost, or its push failed. At most 20 files. The tenant of the scope is
- * ignored.
+ * profiles: their server was lost, or its push failed. At most 20 files, chosen at random if there
+ * are more. The tenant of the scope is ignored.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_left(const struct hearth_scope *scope,
@@ -80,8 +80,8 @@ enum hearth_status hearth_store_task_left(const struct hearth_scope *scope,
                                           struct hearth_err *err);
 /*
  * Parts of the tenant that are not profiles, flushed within the range. At most `limit` (above 0),
- * the oldest first, each as a flush with one part and all members that _put would have filled;
- * chunk is the part's.
+ * chosen at random if there are more, each as a flush with one part and all members that _put would
+ * have filled; chunk is the part's.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *scope,

@@ -108,8 +108,9 @@ enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *sco
 /* ---- tenants and files ---- */
 
 /*
- * Tenants with parts that are not pushed, and files that are not pushed, at most 20 files. $1 from,
- * $2 to. By the partial indexes on such rows.
+ * Tenants with parts that are not pushed, and files that are not pushed. If there are more than 20
+ * files, these are chosen at random: files whose push fails each time must not hold up the others.
+ * $1 from, $2 to. By the partial indexes on such rows.
  */
 static const char SQL_LEFT[] =
     "(SELECT DISTINCT t.name, '' FROM hearth_data.task_stack_chunk c"
@@ -118,7 +119,7 @@ static const char SQL_LEFT[] =
     "  WHERE NOT c.is_pushed AND c.at BETWEEN $1 AND $2)"
     " UNION ALL (SELECT t.name, u.upload_id FROM hearth_data.task_upload u"
     "  JOIN hearth_data.tenant t USING (tenant_id)"
-    "  WHERE NOT u.is_pushed AND u.received_at BETWEEN $1 AND $2 ORDER BY u.received_at LIMIT 20)";
+    "  WHERE NOT u.is_pushed AND u.received_at BETWEEN $1 AND $2 ORDER BY random() LIMIT 20)";
 
 static const struct hearth_column left_columns[] = {
     HEARTH_COLUMN(TEXT, struct hearth_task_left, tenant),
