@@ -200,6 +200,19 @@ class Hiding(unittest.TestCase):
         services = self.hidden.ask("hearth.v1.ProcessService/ListServices", {})["services"]
         self.assertNotIn("ghostshop", [s["service"] for s in services])
 
+    def test_a_sampled_request_shows_no_events_that_name_no_service(self):
+        """They may be of any service; a narrowed agent may invent a request of their trace."""
+        token = self.hearth.token((TENANT, "editor", '{service_name="%s"}' % OPEN), name="inventor")["token"]
+        trace, at = WORD + "unnamed", now_ms()
+        owner = Network(Rover(self.hearth.server, metadata=self.hidden.metadata), OPEN, "openpod")
+        owner.send_events(owner.event(trace, "HTTP Request Sampling", {"data": WORD + "body"}, at * 10**6, at * 10**6 + 9, named=False))
+        inventor = Network(Rover(self.hearth.server, metadata=[("authorization", "Bearer " + token)]), OPEN, "openpod")
+        inventor.send_logs(inventor.sampled(trace, "10.77.0.9:80", "local", at_ms=at))
+        asked = {"service": OPEN, "traceId": trace, "startMs": str(at - 60_000), "endMs": str(at + 60_000)}
+        (request,) = self.hidden.ask("hearth.v1.NetworkService/ListSampledRequests", asked, token)["requests"]
+        events = lambda token: self.hidden.ask("hearth.v1.NetworkService/GetSampledRequest", {"requestId": request["requestId"]}, token).get("events", [])
+        self.assertEqual((len(events(self.hidden.owner)), events(token)), (1, []))
+
     # ---- guesses ----
 
     def guessed(self, value):

@@ -542,6 +542,26 @@ static enum hearth_status add_request_notes(struct note_list *list,
     return list->arena->refused ? HEARTH_FAIL_ARENA(err, list->arena) : HEARTH_OK;
 }
 
+/* Keep the events of services that the call sees. Those that name none are of unknown_service. */
+static enum hearth_status keep_shown_events(const struct hearth_call *call,
+                                            struct hearth_captured_event *events, size_t *n,
+                                            struct hearth_err *err)
+{
+    struct hearth_shown shown = {0};
+    size_t n_shown = 0;
+
+    for (size_t i = 0; i < *n; i++) {
+        bool shows;
+        HEARTH_TRY(hearth_call_shows_service(call, &shown, events[i].service, &shows, err));
+        if (shows) {
+            events[n_shown++] = events[i];
+        }
+    }
+    *n = n_shown;
+
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_network_request(const struct hearth_call *call,
                                           struct hearth_str request_id,
                                           struct hearth_sampled_request *ret,
@@ -576,6 +596,7 @@ enum hearth_status hearth_network_request(const struct hearth_call *call,
     *ret = found[0];
     HEARTH_TRY(
         hearth_store_captured(HEARTH_CALL_SCOPE(call), ret, ret_events, ret_n, &n_dropped, err));
+    HEARTH_TRY(keep_shown_events(call, *ret_events, ret_n, err));
 
     struct note_list list = {.arena = call->arena};
     HEARTH_TRY(add_request_notes(&list, *ret_events, *ret_n, n_dropped, err));
@@ -590,26 +611,12 @@ enum hearth_status hearth_network_attached(const struct hearth_call *call,
                                            struct hearth_captured_event **ret, size_t *ret_n,
                                            struct hearth_err *err)
 {
-    struct hearth_captured_event *events;
-    struct hearth_shown shown = {0};
-    size_t n, n_shown = 0;
-
     *ret_n = 0;
     if (n_ids == 0) {
         return HEARTH_OK;
     }
 
-    HEARTH_TRY(hearth_store_attached(HEARTH_CALL_SCOPE(call), trace_ids, n_ids, &events, &n, err));
-    for (size_t i = 0; i < n; i++) {
-        bool shows;
-        HEARTH_TRY(hearth_call_shows_service(call, &shown, events[i].service, &shows, err));
-        if (shows) {
-            events[n_shown++] = events[i];
-        }
-    }
+    HEARTH_TRY(hearth_store_attached(HEARTH_CALL_SCOPE(call), trace_ids, n_ids, ret, ret_n, err));
 
-    *ret = events;
-    *ret_n = n_shown;
-
-    return HEARTH_OK;
+    return keep_shown_events(call, *ret, ret_n, err);
 }
