@@ -218,6 +218,7 @@ class Uploads(unittest.TestCase):
             ({"sha256": "abc"}, "64 hexadecimal digits"), ({"format": "gif"}, 'unknown format "gif"; known are '),
             ({"labels": [{"name": "", "value": "x"}]}, "label"), ({"fileName": "f" * 256}, "255 bytes"),
             ({"sizeBytes": 1 << 40}, "max-upload-bytes allows 268435456"),
+            ({"fromMs": 2, "untilMs": 1}, "until is before from: 1000000 and 2000000 ns"),
         ):
             self.assertIn(reason, self.refused("invalid_argument", "CreateUpload", **{**good, **change}))
         upload = self.client.create(b"x" * (PART + 5))

@@ -192,6 +192,10 @@ enum hearth_status hearth_upload_create(const struct hearth_call *call,
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "times and sample_rate must not be negative");
     }
+    if (upload->until_ns > 0 && upload->until_ns < upload->from_ns) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "until is before from: %lld and %lld ns",
+                           (long long)upload->until_ns, (long long)upload->from_ns);
+    }
     HEARTH_TRY(check_labels(call, &limits, upload, err));
     HEARTH_TRY(hearth_call_check_later(call, hearth_upload_service(upload), err));
 
