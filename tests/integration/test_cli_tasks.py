@@ -52,7 +52,7 @@ class CliTasks(unittest.TestCase):
         self.assertRegex(found.splitlines()[2], r"^  i/p +notified: told at ")
         self.assertEqual(json.loads(self.run_hearth("get", task_id, "-o", "json"))["task"]["taskId"], task_id)
         self.assertRegex(self.run_hearth("log", task_id), r"^time .*\n\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  notified  i +[0-9a-f]{64}\n$")
-        self.assertIn("1 were told before and cannot be called back", self.run_hearth("cancel", task_id))
+        self.assertIn("It was sent to 1 before and cannot be called back", self.run_hearth("cancel", task_id))
         self.assertIn("cancelled", self.run_hearth("list", "whole"))
         self.run_hearth("list", "whole", "--kind", "trace", code=NO_DATA)
 

@@ -147,7 +147,7 @@ class EmptyTasks(unittest.TestCase):
             rover = self.rover(Process("shop", "i", "p"))
             task_id = create(at)
             answer = at.connect(tasks.TASKS + "CancelTask", {"taskId": task_id})
-            self.assertEqual(answer["note"], "nobody had been told of it, nobody will be: nothing runs")
+            self.assertEqual(answer["note"], "no agent has received it, and none will: nothing runs")
             self.assertEqual(rover.query_tasks(), [])
             tasks.age(at, OVER)
             self.expect(task_id, "CANCELLED", "before anybody was told")

@@ -96,7 +96,7 @@ class Delivery(unittest.TestCase):
         self.assertEqual(len(rover.query_tasks()), 1)
         rover.report(Process("cancelled", "i-1", "q", pid=5))
         answer = self.b.connect(tasks.TASKS + "CancelTask", {"taskId": task_id})
-        self.assertIn("1 were told before and cannot be called back", answer["note"])
+        self.assertIn("It was sent to 1 before and cannot be called back", answer["note"])
         self.assertEqual(answer["task"]["state"], "TASK_STATE_CANCELLED")
         self.assertEqual(rover.query_tasks(), [])
         other = create(self.b, service="cancelled")  # it is in nobody's way any more

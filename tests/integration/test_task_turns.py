@@ -113,7 +113,7 @@ class Turns(unittest.TestCase):
         first, second = self.pprof("heap"), self.pprof("cpu")
         self.age(200)
         answer = self.server.connect(tasks.TASKS + "CancelTask", {"taskId": first})
-        self.assertIn("nobody will be: nothing runs", answer["note"])
+        self.assertIn("none will: nothing runs", answer["note"])
         self.age(101)
         self.assertIsNone(self.ask(Instance.PPROF))
         self.expect(second, "NEVER_DELIVERED", "before it stopped being handed out at")

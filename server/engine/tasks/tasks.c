@@ -364,18 +364,20 @@ static struct hearth_str describe_cancel(const struct hearth_call *call,
     }
 
     if (fact->n_targets == 0) {
-        return HEARTH_STR("nobody had been told of it, nobody will be: nothing runs");
+        return HEARTH_STR("no agent has received it, and none will: nothing runs");
     }
 
+    const char *of = view->task.kind <= HEARTH_TASK_NETWORK ? "process" : "instance";
     if (end_ms <= now_ms) {
-        return HEARTH_STR("nobody else is told of it; those who were have ended. Results are kept");
+        return hearth_str_c(hearth_arena_printf(
+            arena, "it is sent to no other %s, and has ended where it ran. Results are kept", of));
     }
 
     return hearth_str_c(hearth_arena_printf(
         arena,
-        "nobody else is told of it. %zu were told before and cannot be called back: they end by "
-        "themselves, the last at %s. Results are kept",
-        fact->n_targets, hearth_task_time(end_ms, arena)));
+        "it is sent to no other %s. It was sent to %zu before and cannot be called back: it ends "
+        "by itself, at %s at the latest. Results are kept",
+        of, fact->n_targets, hearth_task_time(end_ms, arena)));
 }
 
 enum hearth_status hearth_tasks_cancel(const struct hearth_call *call, struct hearth_str task_id,
