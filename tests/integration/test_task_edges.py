@@ -1,6 +1,7 @@
 """Tasks, policies and what they bring, where two of them meet: limits that are reached, times that lie far off, what is kept."""
 
 import random
+import threading
 import unittest
 
 import grpc
@@ -119,6 +120,24 @@ class Edges(unittest.TestCase):
             with self.assertRaises(server.RpcError) as caught:
                 program.collect(agents.Instance.SNAPSHOTS, [snapshot])
             self.assertEqual(caught.exception.code, "invalid_argument")
+
+    def test_two_calls_that_keep_a_task_alive_at_once_are_answered_its_new_end(self):
+        agents.Rover(self.server).report(agents.Process("kept", "pod-1", "app"))
+        task = tasks.create(self.server, "NETWORK", service="kept", instance="pod-1")
+        self.server.sql("UPDATE hearth_data.task SET start_at = start_at - 570000 WHERE task_id = '%s'" % task)
+        other, answers = server.Session(self.cluster.url()), []
+        keep = lambda: answers.append(self.server.connect(tasks.TASKS + "KeepAliveTask", {"taskId": task})["task"])
+        waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%SET duration%'"
+        try:
+            other.run("BEGIN; UPDATE hearth_data.task SET duration = duration + 600000 WHERE task_id = '%s'" % task)
+            thread = threading.Thread(target=keep)
+            thread.start()
+            server.eventually(lambda: self.server.sql(waits), what="the second call")
+            other.run("COMMIT")
+            thread.join()
+        finally:
+            other.close()
+        self.assertEqual([a["durationMs"] for a in answers], ["1200000"])
 
     def test_the_id_of_a_traced_request_may_be_long(self):
         p = Profile([("samples", "count"), ("cpu", "nanoseconds")], time_ns=server.now_ms() * 1_000_000, duration_ns=10**9)
