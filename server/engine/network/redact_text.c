@@ -11,6 +11,8 @@
 /* Limits of look-ahead and of backslashes, so that every text takes linear time. */
 #define MAX_GAP_BYTES 4096u
 #define MAX_SLASHES   64u
+/* Maximum length of the prefix of an XML name. */
+#define MAX_PREFIX_BYTES 64u
 /* Maximum distance between a name that is itself a value and the value that it names. */
 #define MAX_PAIR_BYTES 256u
 
@@ -304,7 +306,25 @@ static struct hearth_redact_span find_delimited_value(struct hearth_str text, si
     return value;
 }
 
-/* Find the value of an XML element: <name>value<, <name a="b">value<. at: after the name. */
+/* Whether the name at `from` begins an XML tag, perhaps after the prefix of a namespace. */
+static bool begins_tag(struct hearth_str text, size_t from)
+{
+    size_t least = from > MAX_PREFIX_BYTES ? from - MAX_PREFIX_BYTES : 0;
+
+    if (from > 0 && text.p[from - 1] == ':') {
+        from--;
+        while (from > least && hearth_redact_is_word_char(text.p[from - 1])) {
+            from--;
+        }
+    }
+
+    return from > 0 && text.p[from - 1] == '<';
+}
+
+/*
+ * Find the value of an XML element: <name>value<, <name a="b">value<, <name><![CDATA[value]]>. at:
+ * after the name.
+ */
 static struct hearth_redact_span find_element_value(struct hearth_str text, size_t at)
 {
     assert(at <= text.n);
@@ -317,7 +337,17 @@ static struct hearth_redact_span find_element_value(struct hearth_str text, size
         return (struct hearth_redact_span){at, at};
     }
 
-    return (struct hearth_redact_span){from + 1, find_stop(text, from + 1, "<")};
+    /* The value follows, perhaps as a section of characters. */
+    const struct hearth_str section = HEARTH_STR("<![CDATA[");
+    size_t value = skip_blank(text, from + 1);
+    if (!hearth_str_starts(hearth_str_n(text.p + value, text.n - value), section)) {
+        return (struct hearth_redact_span){from + 1, find_stop(text, from + 1, "<")};
+    }
+
+    value += section.n;
+    const char *end = memmem(text.p + value, text.n - value, "]]>", 3);
+
+    return (struct hearth_redact_span){value, end == NULL ? text.n : (size_t)(end - text.p)};
 }
 
 /*
@@ -417,7 +447,7 @@ struct hearth_redact_span hearth_redact_find_value(struct hearth_str text, size_
     assert(from <= at && at <= text.n);
 
     /* An XML element. */
-    if (is_preceded_by(text, from, "<")) {
+    if (begins_tag(text, from)) {
         return find_element_value(text, at);
     }
 

@@ -88,6 +88,12 @@ static void xml_and_yaml_lose_their_values(void **state)
     (void)state;
     check("<u><password>abc</password><b>1</b></u>", 1,
           "<u><password>" GONE "</password><b>1</b></u>");
+    check("<wsse:Password Type=\"x\">abc</wsse:Password><b>1</b>", 1,
+          "<wsse:Password Type=\"x\">" GONE "</wsse:Password><b>1</b>");
+    check("<password> <![CDATA[a<b]]>\n</password><b>1</b>", 1,
+          "<password> <![CDATA[" GONE "]]>\n</password><b>1</b>");
+    check("<password><![CDATA[abc", 1, "<password><![CDATA[" GONE);
+    check("<password/><b>1</b>", 0, "<password/><b>1</b>");
     check("<u password=\"abc\" b=\"1\"/>", 1, "<u password=\"" GONE "\" b=\"1\"/>");
     check("<token password=\"abc\">v</token><b>1</b>", 2,
           "<token password=\"" GONE "\">" GONE "</token><b>1</b>");
