@@ -121,6 +121,15 @@ class NetworkTasks(unittest.TestCase):
         self.refused("is named by the option", lambda: self.ask("SetAddresses", "ends", addresses=[{"address": "10.9.9.9", "name": "x"}]))
         self.refused("is not an address", lambda: self.ask("SetAddresses", "ends", addresses=[{"address": "1.1.1.1:99999", "name": "x"}]))
 
+    def test_an_ipv6_address_has_its_name_as_agents_write_it(self):
+        network, process = self.start("ipv6")
+        names = [{"address": "2001:db8::1", "name": "cache"}, {"address": "[2001:db8::1]:5432", "name": "db"}]
+        self.ask("SetAddresses", "ipv6", addresses=names)
+        ends = ["2001:db8::1:5432", "2001:db8::1:80", "2001:db8:0:0:0:0:0:1:81", "[2001:db8::1]:82", "2001:db8::2:80"]
+        network.flush(*[network.value("client_read_counts_counter", 1, network.labels(process, end)) for end in ends], at_ms=self.at)
+        found = {n["name"]: sorted(n.get("addresses", [])) for n in self.of_instance("Topology", "ipv6")["nodes"]}
+        self.assertEqual(found, {"service": [], "db": ends[:1], "cache": sorted(ends[1:4]), "UNKNOWN_REMOTE": ends[4:]})
+
     # ---- metrics ----
 
     def test_metrics_have_exact_values(self):

@@ -84,6 +84,34 @@ static enum hearth_status normalize_address(struct hearth_str text, struct heart
     return copy == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
+/*
+ * The same for an address that an agent sent. SkyWalking's rover writes an IPv6 address before its
+ * port without brackets.
+ */
+static enum hearth_status normalize_sent_address(struct hearth_str text, struct hearth_arena *arena,
+                                                 struct hearth_str *ret, struct hearth_err *err)
+{
+    size_t first = hearth_str_find(text, ':', 0), last = text.n;
+
+    while (last > first && text.p[last - 1] != ':') {
+        last--;
+    }
+
+    /* With more than one colon, what follows the last one is the port. */
+    if (last > first + 1 && text.p[0] != '[') {
+        const char *bracketed = hearth_arena_printf(arena, "[%.*s]:%.*s", (int)(last - 1), text.p,
+                                                    (int)(text.n - last), text.p + last);
+        if (bracketed == NULL) {
+            return HEARTH_FAIL_ARENA(err, arena);
+        }
+        if (normalize_address(hearth_str_c(bracketed), arena, ret, err) == HEARTH_OK) {
+            return HEARTH_OK;
+        }
+    }
+
+    return normalize_address(text, arena, ret, err);
+}
+
 static enum hearth_status check_address_name(struct hearth_str name, struct hearth_err *err)
 {
     if (hearth_str_trim(name).n > 0 && name.n <= HEARTH_AGENT_NAME_BYTES &&
@@ -243,7 +271,8 @@ enum hearth_status hearth_network_names(const struct hearth_call *call,
     for (size_t i = 0; i < n; i++) {
         struct hearth_err ignored;
         struct hearth_str port;
-        if (normalize_address(addresses[i], call->arena, &forms[2 * i], &ignored) != HEARTH_OK) {
+        if (normalize_sent_address(addresses[i], call->arena, &forms[2 * i], &ignored) !=
+            HEARTH_OK) {
             forms[2 * i] = addresses[i];
         }
         (void)split_address_port(forms[2 * i], &forms[2 * i + 1], &port);
