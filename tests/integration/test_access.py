@@ -233,6 +233,18 @@ class Tokens(unittest.TestCase):
         self.assertEqual({e["tenant"] for e in self.hearth.must("AuditLog", {}, admin).get("events", [])} - {"blue"}, set())
         self.assertEqual(self.hearth.access("AuditLog", {}, made["token"])[0], 403)
 
+    def test_the_audit_log_is_for_administrators_of_the_whole_tenant(self):
+        narrow = self.hearth.token(("green", "admin"), ("red", "admin", '{team="web"}'))["token"]
+        viewer = self.hearth.token(("green", "viewer"))["token"]
+        refused = bearer(viewer) | {"X-Scope-OrgID": "red"}
+        self.assertEqual(self.hearth.post("/querier.v1.QuerierService/ProfileTypes", {}, refused)[0], 403)
+        events = lambda: self.hearth.must("AuditLog", {"tenant": "red"}).get("events", [])
+        eventually(events, what="the refusal in the audit log")
+        self.assertEqual(self.hearth.access("AuditLog", {"tenant": "green"}, narrow)[0], 200)
+        status, answer = self.hearth.access("AuditLog", {"tenant": "red"}, narrow)
+        self.assertEqual(status, 403, answer)
+        self.assertIn("only a part of the tenant", answer["message"])
+
     def test_the_log_of_the_server_has_no_secret(self):
         for token in (self.writer, self.reader):
             self.assertNotIn(token, self.server.log())

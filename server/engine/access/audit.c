@@ -9,6 +9,7 @@
 #include "hearth/base/metrics.h"
 
 #include "access/access_internal.h"
+#include "access/access_rules.h"
 #include "common/call_internal.h"
 
 #include <assert.h>
@@ -254,10 +255,8 @@ enum hearth_status hearth_audit_list(const struct hearth_access_call *call,
     }
 
     HEARTH_TRY(list_own_tenants(call, &tenants, &n_tenants, &is_all, err));
-    struct hearth_view view;
     if (query->tenant.n > 0) {
-        HEARTH_TRY(
-            hearth_access_allow(call->admission, HEARTH_RIGHT_ADMIN, query->tenant, &view, err));
+        HEARTH_TRY(hearth_access_check_admin(call, query->tenant, err));
     }
 
     const struct hearth_audit_filter filter = {
