@@ -158,6 +158,13 @@ class Tokens(unittest.TestCase):
         eventually(lambda: self.types(bearer(old["token"])) == 401, what="the end of the old token")
         self.assertEqual(self.types(bearer(new["token"])), 200)
 
+    def test_a_use_is_listed_after_credentials_were_changed(self):
+        used = self.hearth.token(("red", "viewer"))
+        self.assertEqual(self.types(bearer(used["token"])), 200)
+        self.hearth.token(("red", "viewer"))
+        tokens = {t["id"]: t for t in self.hearth.must("ListTokens", {})["tokens"]}
+        self.assertIn("lastUsedMs", tokens[used["id"]])
+
     def test_a_list_of_tokens_shows_no_secret(self):
         status, _, body = self.server.http("POST", "/" + ACCESS + "ListTokens", b"{}", {**JSON, **bearer(self.hearth.root)})
         self.assertEqual(status, 200)

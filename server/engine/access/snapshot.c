@@ -1,8 +1,8 @@
 /*
  * snapshot.c -- credentials and grants in memory: loading, look-ups, last uses.
  *
- * Rows are sorted by the store, so a look-up is a binary search. The last uses of the snapshot that
- * is replaced are saved before the next one is read.
+ * Rows are sorted by the store, so a look-up is a binary search. The last uses of a snapshot that
+ * were not saved move to the next one.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
@@ -126,6 +126,54 @@ bool hearth_grant_is_server_admin(const struct hearth_grant *grant)
            hearth_str_eq_c(grant->tenant, HEARTH_ALL_TENANTS);
 }
 
+/* ---- the uses of a snapshot that is replaced ---- */
+
+static void move_token_use(struct hearth_access *access, struct hearth_known_token *from,
+                           struct hearth_known_token *to)
+{
+    int64_t used_ms = atomic_load(&from->used_ms);
+
+    if (to == NULL || used_ms <= atomic_load(&to->used_ms)) {
+        return;
+    }
+
+    hearth_mutex_lock(&access->use_lock);
+    memcpy(to->used_from, from->used_from, sizeof to->used_from);
+    hearth_mutex_unlock(&access->use_lock);
+    atomic_store(&to->used_ms, used_ms);
+    atomic_store(&to->is_unsaved, true);
+}
+
+static void move_session_use(const struct hearth_known_session *from,
+                             struct hearth_known_session *to)
+{
+    int64_t used_ms = atomic_load(&from->used_ms);
+
+    if (to != NULL && used_ms > atomic_load(&to->used_ms)) {
+        atomic_store(&to->used_ms, used_ms);
+        atomic_store(&to->is_unsaved, true);
+    }
+}
+
+/* Moves uses that are not saved. */
+static void move_uses(struct hearth_access *access, struct hearth_access_snapshot *from,
+                      const struct hearth_access_snapshot *to)
+{
+    for (size_t i = 0; i < from->rows.n_tokens; i++) {
+        struct hearth_known_token *token = &from->tokens[i];
+        if (atomic_exchange(&token->is_unsaved, false)) {
+            move_token_use(access, token, hearth_snapshot_token(to, token->row->id));
+        }
+    }
+
+    for (size_t i = 0; i < from->rows.n_sessions; i++) {
+        struct hearth_known_session *session = &from->sessions[i];
+        if (atomic_exchange(&session->is_unsaved, false)) {
+            move_session_use(session, hearth_snapshot_session(to, session->row->hash));
+        }
+    }
+}
+
 /* ---- loading ---- */
 
 static enum hearth_status index_tokens(struct hearth_access_snapshot *snapshot,
@@ -217,11 +265,17 @@ enum hearth_status hearth_snapshot_load(struct hearth_access *access, struct hea
     /* Two loads may overlap: the later version stays. */
     hearth_mutex_lock(&access->lock);
     struct hearth_access_snapshot *old = atomic_load(&access->current);
-    if (old == NULL || snapshot->rows.version >= old->rows.version) {
+    bool is_later = old == NULL || snapshot->rows.version >= old->rows.version;
+    if (is_later) {
+        (void)atomic_fetch_add(&snapshot->n_holders, 1);
         atomic_store(&access->current, snapshot);
-        snapshot = old;
     }
     hearth_mutex_unlock(&access->lock);
+
+    if (is_later && old != NULL) {
+        move_uses(access, old, snapshot);
+        hearth_snapshot_release(old);
+    }
     hearth_snapshot_release(snapshot);
 
     return HEARTH_OK;
