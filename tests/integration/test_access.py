@@ -544,6 +544,41 @@ class Setup(unittest.TestCase):
         hearth.root = admin
         self.assertEqual(hearth.access("WhoAmI", {})[0], 200)
 
+    def test_the_setup_token_stays_until_the_user_with_the_role_exists(self):
+        hearth = AccessServer()
+        self.addCleanup(hearth.stop)
+        hearth.must("AddGrant", {"subject": "user:alice", "tenant": "*", "role": "admin"})
+        hearth.must("CreateUser", {"name": "bob", "password": PASSWORD})
+        hearth.must("WhoAmI", {})
+        hearth.must("CreateUser", {"name": "alice", "password": PASSWORD})
+        self.assertEqual(hearth.access("WhoAmI", {})[0], 401)
+
+    def test_a_server_whose_administrators_cannot_call_offers_a_setup_token(self):
+        cluster = Cluster()
+        self.addCleanup(cluster.stop)
+        first = AccessServer(database_url=cluster.url())
+        self.addCleanup(first.stop)
+        first.root = first.token(("*", "admin"), expiresMs=now_ms() + 5000)["token"]
+        first.must("CreateUser", {"name": "alice", "password": PASSWORD})
+        first.must("DisableUser", {"name": "alice", "disabled": True})
+        first.must("AddGrant", {"subject": "user:alice", "tenant": "*", "role": "admin"})
+        eventually(lambda: first.access("WhoAmI", {})[0] == 401, what="the end of the token")
+        second = AccessServer(database_url=cluster.url())
+        self.addCleanup(second.stop)
+        second.must("WhoAmI", {})
+
+    def test_the_last_administrator_who_can_call_stays(self):
+        hearth = AccessServer()
+        self.addCleanup(hearth.stop)
+        hearth.root = hearth.token(("*", "admin"), name="admin")["token"]
+        short = hearth.token(("*", "admin"), expiresMs=now_ms() + 1000)["token"]
+        hearth.must("AddGrant", {"subject": "user:nobody", "tenant": "*", "role": "admin"})
+        own = hearth.must("WhoAmI", {})["subject"]
+        grants = {g["subject"]: g["id"] for g in hearth.must("ListGrants", {})["grants"]}
+        eventually(lambda: hearth.access("WhoAmI", {}, short)[0] == 401, what="the end of the other token")
+        self.assertEqual(hearth.access("DeleteGrant", {"id": grants[own]})[0], 400)
+        hearth.must("DeleteGrant", {"id": grants["user:nobody"]})
+
     def test_the_last_administrator_stays(self):
         hearth = AccessServer()
         self.addCleanup(hearth.stop)

@@ -53,8 +53,9 @@ struct hearth_access_options {
     /* A token with the role admin in all tenants; kept; NULL: none. */
     const struct hearth_secret *admin_token;
     /*
-     * Called if no subject has the role admin in all tenants, with a token that has it. The token
-     * ends after an hour, or as soon as another subject gets the role. NULL: no token is made.
+     * Called if no subject that can call has the role admin in all tenants, with a token that has
+     * it. Users that are unknown or disabled and tokens that have expired cannot call. The token
+     * ends after an hour, or as soon as another subject has the role. NULL: no token is made.
      */
     hearth_setup_token_fn *offer_setup_token;
 };

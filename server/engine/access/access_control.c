@@ -72,35 +72,73 @@ static bool is_setup_token(const struct hearth_token *token)
            hearth_str_eq_c(token->created_by, HEARTH_OWN_SUBJECT);
 }
 
-/* True if somebody may administer the server with more than a setup token. */
-static bool has_server_admin(const struct hearth_access_snapshot *snapshot)
+/* Whether a token or a user that the subject names can call. Names of issuers, proxies and
+ * certificates are known to those only: they can. */
+static bool can_subject_call(const struct hearth_access_snapshot *snapshot,
+                             struct hearth_str subject)
 {
-    for (size_t i = 0; i < snapshot->rows.n_grants; i++) {
-        const struct hearth_grant *grant = &snapshot->rows.grants[i].grant;
-        struct hearth_str id = grant->subject;
-        bool is_token = hearth_str_starts(id, HEARTH_STR("token:"));
-        const struct hearth_known_token *token =
-            is_token ? hearth_snapshot_token(snapshot, hearth_str_n(id.p + 6, id.n - 6)) : NULL;
-        if (hearth_grant_is_server_admin(grant) && (token == NULL || !is_setup_token(token->row))) {
-            return true;
-        }
+    size_t colon = hearth_str_find(subject, ':', 0);
+    size_t n_kind = colon < subject.n ? colon + 1 : 0;
+    struct hearth_str name = hearth_str_n(subject.p + n_kind, subject.n - n_kind);
+
+    if (hearth_str_starts(subject, HEARTH_STR("token:"))) {
+        const struct hearth_known_token *token = hearth_snapshot_token(snapshot, name);
+        return token != NULL && !is_setup_token(token->row) &&
+               (token->row->expires_ms == 0 || token->row->expires_ms > hearth_access_now_ms());
     }
-    return false;
+    if (hearth_str_starts(subject, HEARTH_STR("user:"))) {
+        const struct hearth_user *user = hearth_snapshot_user(snapshot, name);
+        return user != NULL && !user->is_disabled;
+    }
+
+    return true;
 }
 
-enum hearth_status hearth_access_delete_setup_tokens(struct hearth_access *access,
-                                                     struct hearth_cancel *cancel,
-                                                     struct hearth_err *err)
+bool hearth_access_makes_admin(const struct hearth_access_snapshot *snapshot,
+                               const struct hearth_grant *grant)
+{
+    return hearth_grant_is_server_admin(grant) && can_subject_call(snapshot, grant->subject);
+}
+
+size_t hearth_access_count_admins(const struct hearth_access_snapshot *snapshot)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < snapshot->rows.n_grants; i++) {
+        n += hearth_access_makes_admin(snapshot, &snapshot->rows.grants[i].grant) ? 1 : 0;
+    }
+
+    return n;
+}
+
+/* Deletes the setup tokens of the snapshot. */
+static enum hearth_status delete_setup_tokens(struct hearth_access *access,
+                                              const struct hearth_access_snapshot *held,
+                                              struct hearth_cancel *cancel, struct hearth_err *err)
+{
+    for (size_t i = 0; i < held->rows.n_tokens; i++) {
+        if (!is_setup_token(&held->rows.tokens[i])) {
+            continue;
+        }
+        enum hearth_status status = hearth_store_token_end(
+            HEARTH_ACCESS_SCOPE(access, cancel, NULL), held->rows.tokens[i].id, 0, err);
+        if (status != HEARTH_OK && status != HEARTH_NOT_FOUND) {
+            return status;
+        }
+        hearth_access_wrote(access, cancel);
+    }
+
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_access_end_setup(struct hearth_access *access,
+                                           struct hearth_cancel *cancel, struct hearth_err *err)
 {
     struct hearth_access_snapshot *held = hearth_snapshot_hold(access);
     enum hearth_status status = HEARTH_OK;
 
-    for (size_t i = 0; held != NULL && status == HEARTH_OK && i < held->rows.n_tokens; i++) {
-        if (is_setup_token(&held->rows.tokens[i])) {
-            status = hearth_store_token_end(HEARTH_ACCESS_SCOPE(access, cancel, NULL),
-                                            held->rows.tokens[i].id, 0, err);
-            status = status == HEARTH_NOT_FOUND ? HEARTH_OK : status;
-        }
+    if (held != NULL && hearth_access_count_admins(held) > 0) {
+        status = delete_setup_tokens(access, held, cancel, err);
     }
     hearth_snapshot_release(held);
 
@@ -136,7 +174,7 @@ static void offer_setup_token(struct hearth_access *access)
     if (held == NULL) {
         return;
     }
-    bool has_admin = has_server_admin(held);
+    bool has_admin = hearth_access_count_admins(held) > 0;
     hearth_snapshot_release(held);
     if (has_admin) {
         access->options.offer_setup_token = NULL;

@@ -108,10 +108,18 @@ void hearth_access_wrote(struct hearth_access *access, struct hearth_cancel *can
 /* Fills with random bytes. */
 HEARTH_MUST_CHECK enum hearth_status hearth_access_random(void *out, size_t n,
                                                           struct hearth_err *err);
-/* Deletes the tokens that hearth_access_make_setup_token has made. */
-HEARTH_MUST_CHECK enum hearth_status hearth_access_delete_setup_tokens(struct hearth_access *access,
-                                                                       struct hearth_cancel *cancel,
-                                                                       struct hearth_err *err);
+/*
+ * Whether a grant makes its subject an administrator of the server. Grants of setup tokens, of
+ * tokens that have expired, and of users that are unknown or disabled do not.
+ */
+bool hearth_access_makes_admin(const struct hearth_access_snapshot *snapshot,
+                               const struct hearth_grant *grant);
+/* The number of grants that do. */
+size_t hearth_access_count_admins(const struct hearth_access_snapshot *snapshot);
+/* After a change that may have made an administrator: if there is one, deletes the setup tokens. */
+HEARTH_MUST_CHECK enum hearth_status hearth_access_end_setup(struct hearth_access *access,
+                                                             struct hearth_cancel *cancel,
+                                                             struct hearth_err *err);
 /* A new token: its text, its id (a view of it), and the hash of its secret, in the arena. */
 HEARTH_MUST_CHECK enum hearth_status hearth_access_make_token(struct hearth_arena *arena,
                                                               struct hearth_str *ret_text,

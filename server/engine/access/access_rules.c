@@ -63,17 +63,3 @@ enum hearth_status hearth_access_check_grant(const struct hearth_access_call *ca
 
     return hearth_access_check_admin(call, grant->tenant, err);
 }
-
-enum hearth_status hearth_access_end_setup(const struct hearth_access_call *call,
-                                           const struct hearth_grant *grants, size_t n,
-                                           struct hearth_err *err)
-{
-    bool is_setup = false;
-
-    for (size_t i = 0; i < n; i++) {
-        is_setup = is_setup || hearth_grant_is_server_admin(&grants[i]);
-    }
-
-    return is_setup ? hearth_access_delete_setup_tokens(call->access, call->cancel, err)
-                    : HEARTH_OK;
-}

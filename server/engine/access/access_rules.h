@@ -18,9 +18,5 @@ bool hearth_access_is_admin(const struct hearth_access_call *call, struct hearth
 HEARTH_MUST_CHECK enum hearth_status
 hearth_access_check_grant(const struct hearth_access_call *call, const struct hearth_grant *grant,
                           struct hearth_err *err);
-/* After grants were added: a grant of admin in all tenants ends the setup tokens. */
-HEARTH_MUST_CHECK enum hearth_status hearth_access_end_setup(const struct hearth_access_call *call,
-                                                             const struct hearth_grant *grants,
-                                                             size_t n, struct hearth_err *err);
 
 #endif

@@ -82,7 +82,7 @@ enum hearth_status hearth_access_create_user(const struct hearth_access_call *ca
                                      &user, err));
     hearth_access_wrote(call->access, call->cancel);
 
-    return HEARTH_OK;
+    return hearth_access_end_setup(call->access, call->cancel, err);
 }
 
 /* True if the caller is the user with that name. */
@@ -163,7 +163,7 @@ enum hearth_status hearth_access_disable_user(const struct hearth_access_call *c
         HEARTH_ACCESS_SCOPE(call->access, call->cancel, call->arena), &change, err));
     hearth_access_wrote(call->access, call->cancel);
 
-    return HEARTH_OK;
+    return hearth_access_end_setup(call->access, call->cancel, err);
 }
 
 enum hearth_status hearth_access_delete_user(const struct hearth_access_call *call,
@@ -284,10 +284,9 @@ enum hearth_status hearth_access_add_grant(const struct hearth_access_call *call
     HEARTH_TRY(hearth_access_check_grant(call, grant, err));
     HEARTH_TRY(hearth_store_grant_add(HEARTH_ACCESS_SCOPE(call->access, call->cancel, call->arena),
                                       &row, ret_id, err));
-    HEARTH_TRY(hearth_access_end_setup(call, grant, 1, err));
     hearth_access_wrote(call->access, call->cancel);
 
-    return HEARTH_OK;
+    return hearth_access_end_setup(call->access, call->cancel, err);
 }
 
 /* Checks that the grant may be deleted: by this caller, and that an administrator is left. */
@@ -296,22 +295,20 @@ static enum hearth_status check_grant_deletion(const struct hearth_access_call *
                                                int32_t id, struct hearth_err *err)
 {
     const struct hearth_grant *found = NULL;
-    size_t n_admins = 0;
 
     for (size_t i = 0; held != NULL && i < held->rows.n_grants; i++) {
         const struct hearth_stored_grant *row = &held->rows.grants[i];
         found = row->id == id ? &row->grant : found;
-        n_admins += hearth_grant_is_server_admin(&row->grant) ? 1 : 0;
     }
 
     if (found == NULL || !hearth_access_is_admin(call, found->tenant)) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "there is no grant %d", id);
     }
 
-    if (hearth_grant_is_server_admin(found) && n_admins == 1) {
+    if (hearth_access_makes_admin(held, found) && hearth_access_count_admins(held) == 1) {
         return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
-                           "this is the last grant of the role admin in all tenants; give it to "
-                           "another subject first");
+                           "this is the last grant of the role admin in all tenants that a subject "
+                           "can use; give it to another subject first");
     }
 
     return HEARTH_OK;

@@ -55,8 +55,8 @@ enum hearth_status hearth_access_create_token(const struct hearth_access_call *c
     HEARTH_TRY(hearth_access_make_token(call->arena, ret_text, &row, err));
     HEARTH_TRY(hearth_store_token_add(HEARTH_ACCESS_SCOPE(call->access, call->cancel, call->arena),
                                       &row, token->grants, token->n_grants, err));
-    HEARTH_TRY(hearth_access_end_setup(call, token->grants, token->n_grants, err));
     hearth_access_wrote(call->access, call->cancel);
+    HEARTH_TRY(hearth_access_end_setup(call->access, call->cancel, err));
     *ret_id = row.id;
 
     return HEARTH_OK;
