@@ -314,6 +314,12 @@ class Users(unittest.TestCase):
         status, _, _ = self.server.http("GET", "/pyroscope/labels", headers={"Cookie": cookie.split(";")[0]})
         self.assertEqual(status, 200)  # reading changes nothing
 
+    def test_a_session_works_behind_a_proxy_that_ends_tls(self):
+        cookie = self.cookie()
+        host = {"Host": "hearth.example"}
+        for origin, expected in (("https://hearth.example", 200), ("https://evil.example", 403)):
+            self.assertEqual(self.types(cookie, {**host, "Origin": origin}), expected, origin)
+
     def test_a_form_of_another_site_cannot_log_in(self):
         status, _, _ = self.server.http(
             "POST", "/api/v1/login", b'{"user": "alice", "password": "x"}', {"Content-Type": "text/plain"}

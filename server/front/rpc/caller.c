@@ -292,8 +292,13 @@ void hearth_caller_use_forwarded(struct hearth_front_caller *caller)
 
 bool hearth_caller_is_same_origin(const struct hearth_front_caller *caller)
 {
-    struct hearth_str scheme = caller->is_tls ? HEARTH_STR("https://") : HEARTH_STR("http://");
-    struct hearth_str origin = caller->origin;
+    struct hearth_str scheme = HEARTH_STR("https://"), origin = caller->origin;
+
+    /* A proxy in front of a listener without TLS may have ended it. A server at the other scheme of
+     * this host is sent the cookie anyway. */
+    if (!caller->is_tls && hearth_str_starts(origin, HEARTH_STR("http://"))) {
+        scheme = HEARTH_STR("http://");
+    }
 
     /* Browsers send an origin with every request that may change something. */
     return hearth_str_starts(origin, scheme) &&

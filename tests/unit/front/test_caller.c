@@ -197,7 +197,9 @@ static void requests_of_other_origins_are_recognised(void **state)
         {"http://HEARTH:4040", "hearth:4040", false, true},
         {"https://hearth", "hearth", true, true},
         {"http://hearth", "hearth", true, false},
-        {"https://hearth", "hearth", false, false},
+        {"https://hearth", "hearth", false, true}, /* a proxy has ended TLS */
+        {"https://hearth:4040", "hearth", false, false},
+        {"https://evil", "hearth", false, false},
         {"http://hearth:4041", "hearth:4040", false, false},
         {"http://evil", "hearth", false, false},
         {"null", "hearth", false, false},
