@@ -67,6 +67,7 @@ struct hearth_session {
     size_t n_groups;
     int64_t created_ms, last_used_ms, expires_ms;
     struct hearth_str address, agent; /* of the log-in */
+    struct hearth_str password;       /* of the log-in, as hearth_user.password; not stored */
 };
 
 /* A grant and who gave it. */

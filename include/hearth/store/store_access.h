@@ -82,7 +82,8 @@ enum hearth_status hearth_store_user_delete(const struct hearth_scope *scope,
 /*
  * Add a session and, of a user "user:NAME", note the log-in. The newest max_of_subject sessions of
  * the subject stay, among them this one; 0: all. Address and agent are cut to 256 and 512 bytes.
- * PERMISSION_DENIED: the user was disabled meanwhile. ALREADY_EXISTS: the hash is taken.
+ * PERMISSION_DENIED: the user was disabled meanwhile. UNAUTHENTICATED: session->password is given,
+ * and is not that of the user any more. ALREADY_EXISTS: the hash is taken.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_session_add(const struct hearth_scope *scope,

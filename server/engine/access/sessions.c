@@ -36,12 +36,13 @@ static enum hearth_status make_cookie(char ret[HEARTH_COOKIE_CHARS + 1], struct 
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_access_begin_session(struct hearth_access *access,
-                                               const struct hearth_str *subjects, size_t n_subjects,
-                                               const struct hearth_login *from,
-                                               struct hearth_cancel *cancel,
-                                               char ret_cookie[HEARTH_COOKIE_CHARS + 1],
-                                               struct hearth_err *err)
+/* encoded: the password that was checked; p is NULL if none was. */
+static enum hearth_status begin_session(struct hearth_access *access,
+                                        const struct hearth_str *subjects, size_t n_subjects,
+                                        const struct hearth_login *from, struct hearth_str encoded,
+                                        struct hearth_cancel *cancel,
+                                        char ret_cookie[HEARTH_COOKIE_CHARS + 1],
+                                        struct hearth_err *err)
 {
     unsigned char hash[HEARTH_SHA256_BYTES];
     int64_t now_ms = hearth_access_now_ms();
@@ -67,12 +68,24 @@ enum hearth_status hearth_access_begin_session(struct hearth_access *access,
         .address = from->address,
         .agent = hearth_str_n(from->agent.p,
                               from->agent.n < MAX_AGENT_BYTES ? from->agent.n : MAX_AGENT_BYTES),
+        .password = encoded,
     };
     HEARTH_TRY(hearth_store_session_add(HEARTH_ACCESS_SCOPE(access, cancel, NULL), &session,
                                         access->options.max_sessions, err));
     hearth_access_wrote(access, cancel);
 
     return HEARTH_OK;
+}
+
+enum hearth_status hearth_access_begin_session(struct hearth_access *access,
+                                               const struct hearth_str *subjects, size_t n_subjects,
+                                               const struct hearth_login *from,
+                                               struct hearth_cancel *cancel,
+                                               char ret_cookie[HEARTH_COOKIE_CHARS + 1],
+                                               struct hearth_err *err)
+{
+    return begin_session(access, subjects, n_subjects, from, hearth_str_n(NULL, 0), cancel,
+                         ret_cookie, err);
 }
 
 /* Too many failures of the address or of the user: the password is not checked. */
@@ -128,9 +141,8 @@ enum hearth_status hearth_access_login(struct hearth_access *access,
     hearth_failures_add(&access->failures, login->address);
     struct hearth_str password = login->password;
     password.n = password.n > HEARTH_PASSWORD_MAX_BYTES ? HEARTH_PASSWORD_MAX_BYTES : password.n;
-    HEARTH_TRY(hearth_password_check(access->hashing, password,
-                                     find_password(access, login->user, &arena), cancel, &is_right,
-                                     err));
+    struct hearth_str encoded = find_password(access, login->user, &arena);
+    HEARTH_TRY(hearth_password_check(access->hashing, password, encoded, cancel, &is_right, err));
     if (!is_right || password.n != login->password.n) {
         return HEARTH_FAIL(err, HEARTH_UNAUTHENTICATED, "user or password is wrong");
     }
@@ -138,7 +150,7 @@ enum hearth_status hearth_access_login(struct hearth_access *access,
     hearth_failures_forget(&access->failures, user_key);
     hearth_failures_undo(&access->failures, login->address);
 
-    return hearth_access_begin_session(access, &user_key, 1, login, cancel, ret_cookie, err);
+    return begin_session(access, &user_key, 1, login, encoded, cancel, ret_cookie, err);
 }
 
 enum hearth_status hearth_access_logout(const struct hearth_admission *admission,

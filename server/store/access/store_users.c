@@ -175,8 +175,9 @@ struct session_add {
 };
 
 /*
- * Notes the log-in of a user. Fails for a disabled one, whose password was checked before: its
- * sessions have ended, and no new one begins. A user of an issuer has no row.
+ * Notes the log-in of a user, whose password was checked before. Fails if the user was disabled or
+ * deleted meanwhile, or has another password: the sessions have ended, and no new one begins.
+ * A user of an issuer has no row.
  */
 static enum hearth_status note_login(const struct session_add *add,
                                      struct hearth_transaction *transaction, struct hearth_err *err)
@@ -192,14 +193,18 @@ static enum hearth_status note_login(const struct session_add *add,
     hearth_pg_param_text(&params,
                          hearth_str_n(session->subject.p + n_kind, session->subject.n - n_kind));
     hearth_pg_param_i64(&params, session->created_ms);
+    hearth_pg_param_text(&params, session->password.n > 0 ? session->password : HEARTH_STR(""));
 
     int64_t is_disabled = 0;
     bool found;
     HEARTH_TRY(hearth_transaction_select_one(
         transaction, transaction->arena,
         "UPDATE hearth_data.access_user SET last_login_at = greatest(last_login_at, $2)"
-        " WHERE name = $1 RETURNING is_disabled::int4::int8",
+        " WHERE name = $1 AND ($3 = '' OR password = $3) RETURNING is_disabled::int4::int8",
         &params, &hearth_i64_rows, &is_disabled, &found, err));
+    if (!found && session->password.n > 0) {
+        return HEARTH_FAIL(err, HEARTH_UNAUTHENTICATED, "user or password is wrong");
+    }
 
     return is_disabled == 0
                ? HEARTH_OK

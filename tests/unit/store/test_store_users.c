@@ -89,6 +89,32 @@ static void a_deleted_user_leaves_no_session_and_no_grant(void **state)
     close_access(&fix);
 }
 
+static void a_log_in_with_a_password_that_was_changed_meanwhile_is_refused(void **state)
+{
+    (void)state;
+    struct access_fixture fix;
+    open_access(&fix);
+    add_user(&fix, "alice");
+    struct hearth_session session = make_session("user:alice", 1, 1000);
+    session.password = make_user("alice").password;
+    assert_ok(hearth_store_session_add(SCOPE(&fix), &session, 0, &err));
+
+    struct hearth_str password = HEARTH_STR("$argon2id$2");
+    struct hearth_user_change change = {
+        .name = HEARTH_STR("alice"), .password = &password, .now_ms = 7000};
+    assert_ok(hearth_store_user_change(SCOPE(&fix), &change, &err));
+    assert_fails(hearth_store_session_add(SCOPE(&fix), &session, 0, &err), HEARTH_UNAUTHENTICATED,
+                 "password");
+
+    /* So is one of a user who was deleted. */
+    session.password = password;
+    assert_ok(hearth_store_user_delete(SCOPE(&fix), HEARTH_STR("alice"), &err));
+    assert_fails(hearth_store_session_add(SCOPE(&fix), &session, 0, &err), HEARTH_UNAUTHENTICATED,
+                 "password");
+    assert_int_equal(load(&fix).n_sessions, 0);
+    close_access(&fix);
+}
+
 static void the_newest_sessions_of_a_subject_stay(void **state)
 {
     (void)state;
@@ -172,6 +198,7 @@ int main(void)
         cmocka_unit_test(a_user_is_added_once),
         cmocka_unit_test(a_new_password_and_disabling_end_the_sessions_of_the_user),
         cmocka_unit_test(a_deleted_user_leaves_no_session_and_no_grant),
+        cmocka_unit_test(a_log_in_with_a_password_that_was_changed_meanwhile_is_refused),
         cmocka_unit_test(the_newest_sessions_of_a_subject_stay),
         cmocka_unit_test(sessions_are_ended_by_hash_and_by_subject),
         cmocka_unit_test(hostile_texts_of_clients_are_stored_mended),
