@@ -252,6 +252,18 @@ class Tokens(unittest.TestCase):
         self.assertEqual(status, 403, answer)
         self.assertIn("only a part of the tenant", answer["message"])
 
+    def test_an_administrator_of_one_tenant_finds_its_changes_in_the_audit_log(self):
+        admin = self.hearth.token(("green", "admin"))["token"]
+        grant = {"tenant": "green", "role": "viewer"}
+        made = self.hearth.must("CreateToken", {"name": "dashboards", "grants": [grant]}, admin)
+        given = self.hearth.must("AddGrant", {"subject": "group:green", **grant}, admin)
+        self.hearth.must("DeleteToken", {"id": made["id"]}, admin)
+        self.hearth.must("DeleteGrant", {"id": given["id"]}, admin)
+        events = self.hearth.must("AuditLog", {"action": "/" + ACCESS}, admin).get("events", [])
+        methods = [e["action"].rpartition("/")[2] for e in events]
+        self.assertEqual(methods, ["DeleteGrant", "DeleteToken", "AddGrant", "CreateToken"])
+        self.assertEqual({e["tenant"] for e in events}, {"green"})
+
     def test_the_log_of_the_server_has_no_secret(self):
         for token in (self.writer, self.reader):
             self.assertNotIn(token, self.server.log())

@@ -43,6 +43,19 @@ static void write_object(struct hearth_rpc *rpc, struct hearth_buf *out)
     }
 }
 
+/* Changes of tokens and grants have no tenant. They are events of the caller's tenant, if it has
+ * roles in one only: its administrators find them. */
+static struct hearth_str find_event_tenant(const struct hearth_rpc *rpc)
+{
+    const struct hearth_admission *admission = &rpc->caller.admission;
+    bool is_of_some =
+        (rpc->method->flags & HEARTH_METHOD_SOME_TENANT) != 0 && admission->access != NULL;
+    struct hearth_str only =
+        is_of_some ? hearth_access_only_tenant(admission) : hearth_str_n(NULL, 0);
+
+    return only.p != NULL ? only : hearth_rpc_tenant(rpc);
+}
+
 enum hearth_status hearth_rpc_write_audit(struct hearth_rpc *rpc, enum hearth_status status)
 {
     struct hearth_access *access = rpc->front->options.access;
@@ -59,7 +72,7 @@ enum hearth_status hearth_rpc_write_audit(struct hearth_rpc *rpc, enum hearth_st
     size_t n = object.n < MAX_OBJECT_BYTES ? object.n : MAX_OBJECT_BYTES;
     hearth_str_utf8_mend(object.p, n);
     const struct hearth_audit_event event = {
-        .tenant = hearth_rpc_tenant(rpc),
+        .tenant = find_event_tenant(rpc),
         .subject = admission->access == NULL ? HEARTH_STR("anonymous") : admission->subject,
         .address = hearth_str_c(rpc->caller.address),
         .action = hearth_str_c(rpc->method->path),
