@@ -4,6 +4,7 @@ import gzip
 import os
 import shutil
 import subprocess
+import time
 import unittest
 
 import prometheus
@@ -659,6 +660,26 @@ class Rates(PushTest):
         self.assertIn("push rate limit", caught.exception.message)
         self.server.push(profile, labels, metadata=[("x-scope-orgid", "calm")])
 
+
+class LowRate(PushTest):
+    options = ("--ingest-rate-bytes", "50", "--ingest-burst-bytes", "400")
+
+    def test_a_client_that_repeats_refused_pushes_at_once_does_not_stop_its_tenant(self):
+        profile = simple().encode()
+
+        def is_taken():
+            try:
+                self.server.push(profile, {"__name__": "process_cpu", "service_name": "s"})
+            except RpcError as refused:
+                self.assertEqual(refused.code, "resource_exhausted")
+                return False
+            return True
+
+        while is_taken():
+            pass
+        deadline = time.monotonic() + 30  # 400 bytes need 8 s
+        while not is_taken():
+            self.assertLess(time.monotonic(), deadline, "no push is taken any more")
 
 
 class Log(unittest.TestCase):

@@ -202,19 +202,12 @@ static enum hearth_status check_push_rate(struct hearth_ingest *ingest,
 
     /* Earn tokens for the time since the last push, then spend them. */
     hearth_mutex_lock(&ingest->lock);
-    if (slot->at_mono_ns == 0) {
-        slot->tokens = burst;
-    } else {
-        double earned = (double)(now - slot->at_mono_ns) * (double)rate / 1e9;
-        slot->tokens =
-            earned > (double)(burst - slot->tokens) ? burst : slot->tokens + (int64_t)earned;
-    }
-
+    double earned = (double)(now - slot->at_mono_ns) * (double)rate / 1e9;
+    bool is_full = slot->at_mono_ns == 0 || slot->tokens + earned > (double)burst;
+    slot->tokens = is_full ? (double)burst : slot->tokens + earned;
     slot->at_mono_ns = now;
-    bool allowed = n_bytes <= slot->tokens;
-    if (allowed) {
-        slot->tokens -= n_bytes;
-    }
+    bool allowed = (double)n_bytes <= slot->tokens;
+    slot->tokens -= allowed ? (double)n_bytes : 0;
     hearth_mutex_unlock(&ingest->lock);
     if (allowed) {
         return HEARTH_OK;

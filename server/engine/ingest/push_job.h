@@ -36,7 +36,7 @@ struct hearth_push_scratch {
 
 /* Token bucket of one tenant. Tenants whose hashes collide share a slot, and so the rate. */
 struct rate_bucket {
-    int64_t tokens;     /* bytes that may be sent now */
+    double tokens;      /* bytes that may be sent now; their fractions add up */
     int64_t at_mono_ns; /* time of the last update; 0: unused */
 };
 
