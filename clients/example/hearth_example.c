@@ -124,7 +124,7 @@ static int run_task(struct hearth_client *client, const char *service)
     }
     (void)printf("created %s\n", id.p);
     enum hearth_client_status status =
-        hearth_client_task_follow(client, id.p, HOUR_MS, print_state, NULL, &error);
+        hearth_client_task_follow(client, id.p, INT64_MAX, print_state, NULL, &error);
     hearth_client_bytes_free(&id);
 
     return status == HEARTH_CLIENT_OK ? 0 : fail("follow the task", &error);

@@ -162,6 +162,15 @@ static void pause_for(int64_t pause_ms)
     (void)nanosleep(&pause, NULL);
 }
 
+int64_t hearth_call_until_ns(int64_t ms)
+{
+    int64_t ns;
+    bool is_beyond = __builtin_mul_overflow(ms, HEARTH_NS_PER_MS, &ns) ||
+                     __builtin_add_overflow(ns, hearth_clock_mono_ns(), &ns);
+
+    return is_beyond ? INT64_MAX : ns;
+}
+
 enum hearth_status hearth_call_run(struct hearth_client *client, struct hearth_call *call,
                                    struct hearth_arena *arena, struct hearth_err *err)
 {
@@ -185,7 +194,7 @@ enum hearth_status hearth_call_run(struct hearth_client *client, struct hearth_c
     bool is_repeatable = call->is_repeatable || is_read(call->method);
     int64_t repeat_ms =
         options->retry_ms < options->timeout_ms ? options->retry_ms : options->timeout_ms;
-    int64_t repeat_until_ns = hearth_clock_mono_ns() + repeat_ms * HEARTH_NS_PER_MS;
+    int64_t repeat_until_ns = hearth_call_until_ns(repeat_ms);
 
     for (int64_t pause_ms = FIRST_PAUSE_MS;; pause_ms = 2 * pause_ms) {
         /* Run one attempt. */

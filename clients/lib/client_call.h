@@ -24,6 +24,9 @@ struct hearth_call {
     bool is_open;             /* out: after a failure, see struct hearth_client_error */
 };
 
+/* The monotonic time, in nanoseconds, after `ms` milliseconds from now; at most INT64_MAX. */
+int64_t hearth_call_until_ns(int64_t ms);
+
 HEARTH_MUST_CHECK
 enum hearth_status hearth_call_run(struct hearth_client *client, struct hearth_call *call,
                                    struct hearth_arena *arena, struct hearth_err *err);

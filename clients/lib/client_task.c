@@ -134,7 +134,7 @@ enum hearth_client_status hearth_client_task_follow(struct hearth_client *client
     enum hearth_status status = HEARTH_OK;
     assert(client != NULL && id != NULL && changed != NULL);
 
-    int64_t until_ns = hearth_clock_mono_ns() + for_ms * HEARTH_NS_PER_MS;
+    int64_t until_ns = hearth_call_until_ns(for_ms);
     while (status == HEARTH_OK && !has_ended) {
         status = follow_once(client, id, changed, context, &last_state, &has_ended, &err);
         if (status != HEARTH_OK || has_ended) {

@@ -262,7 +262,8 @@ struct hearth_client_task {
 /* Called with the first state and each later one; false ends the call with CANCELLED. */
 typedef bool hearth_client_task_fn(void *context, const struct hearth_client_task *task);
 
-/* Follows a task until it has ended, by a call each second; after for_ms DEADLINE_EXCEEDED. */
+/* Follows a task until it has ended, by a call each second; after for_ms DEADLINE_EXCEEDED.
+ * INT64_MAX: no limit. */
 HEARTH_CLIENT_CHECK
 enum hearth_client_status hearth_client_task_follow(struct hearth_client *client, const char *id,
                                                     int64_t for_ms, hearth_client_task_fn *changed,
