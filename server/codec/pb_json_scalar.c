@@ -151,6 +151,21 @@ const char *pb_scalar_from_json(ProtobufCType type, const json_t *json, void *to
     return store_integer(type, negative, magnitude, to);
 }
 
+/*
+ * Whether the text is the only one that is written for its integer: 0, 12, -3. Otherwise keys of an
+ * object with different texts, "1" and "01", would be equal keys of the map.
+ */
+static bool is_written_integer(struct hearth_str text)
+{
+    size_t first = hearth_str_starts(text, HEARTH_STR("-")) ? 1 : 0, i = first;
+
+    while (i < text.n && text.p[i] >= '0' && text.p[i] <= '9') {
+        i++;
+    }
+
+    return i == text.n && i > first && (text.p[first] != '0' || text.n == 1);
+}
+
 const char *pb_scalar_from_key(ProtobufCType type, struct hearth_str key, void *to)
 {
     assert(type != PROTOBUF_C_TYPE_STRING && to != NULL);
@@ -163,7 +178,7 @@ const char *pb_scalar_from_key(ProtobufCType type, struct hearth_str key, void *
 
     bool negative = false;
     uint64_t magnitude = 0;
-    if (!parse_integer(key, &negative, &magnitude)) {
+    if (!is_written_integer(key) || !parse_integer(key, &negative, &magnitude)) {
         return "an integer";
     }
 
