@@ -217,6 +217,29 @@ static void draw_in_ascii(struct hearth_buf *out)
     out->n = to;
 }
 
+void cli_shell_word(const char *text, struct hearth_buf *out)
+{
+    bool plain = text[0] != '\0';
+
+    for (const char *p = text; *p != '\0'; p++) {
+        plain = plain && (strchr("_-.:/@%+,=", *p) != NULL || (*p >= '0' && *p <= '9') ||
+                          (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z'));
+    }
+    if (plain) {
+        hearth_buf_cstr(out, text);
+        return;
+    }
+    hearth_buf_byte(out, '\'');
+    for (const char *p = text; *p != '\0'; p++) {
+        if (*p == '\'') {
+            hearth_buf_cstr(out, "'\\''");
+        } else {
+            hearth_buf_byte(out, (unsigned char)*p < 0x20 ? '?' : (unsigned char)*p);
+        }
+    }
+    hearth_buf_byte(out, '\'');
+}
+
 static int count_lines(struct hearth_str text)
 {
     int n = 0;

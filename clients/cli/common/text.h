@@ -54,6 +54,8 @@ void cli_course_add(struct cli_course *course, int64_t at, double value);
 void cli_course(const double *cells, size_t n, double max, struct hearth_buf *out);
 /* 12.34%, <0.01%, +1.20% with sign; of `whole`. `out` holds 32 bytes. */
 void cli_percent(double part, double whole, bool sign, char out[32]);
+/* Appends a word of a command for a shell, in quotes if it needs them. '?' stands for control characters. */
+void cli_shell_word(const char *text, struct hearth_buf *out);
 /*
  * How texts for people are printed: is_ascii replaces block and box characters; a text of more than
  * page_lines lines is shown by a pager (0: never).

@@ -14,6 +14,7 @@
 
 #include "ask.h"
 #include "cli_messages.h"
+#include "text.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -435,21 +436,6 @@ static void name_service(struct cli *cli)
     }
 }
 
-/* A word of a command for the shell, after what is in front of it. */
-static void put_word(struct hearth_buf *out, const char *before, const char *word)
-{
-    hearth_buf_cstr(out, before);
-    hearth_buf_byte(out, '\'');
-    for (; *word != '\0'; word++) {
-        if (*word == '\'') {
-            hearth_buf_cstr(out, "'\\''");
-        } else {
-            hearth_buf_append(out, word, 1);
-        }
-    }
-    hearth_buf_byte(out, '\'');
-}
-
 /* How to send what could not be uploaded. */
 static void say_kept(const struct recording *r)
 {
@@ -457,13 +443,16 @@ static void say_kept(const struct recording *r)
     struct hearth_buf out;
 
     hearth_buf_init(&out, 0);
-    put_word(&out, "hearth upload ", r->text);
+    hearth_buf_cstr(&out, "hearth upload ");
+    cli_shell_word(r->text, &out);
     hearth_buf_cstr(&out, " --time now");
     for (size_t i = 0; i < cli->n_labels; i++) {
-        put_word(&out, " -l ", cli->labels[i]);
+        hearth_buf_cstr(&out, " -l ");
+        cli_shell_word(cli->labels[i], &out);
     }
     if (cli->name != NULL) {
-        put_word(&out, " --name ", cli->name);
+        hearth_buf_cstr(&out, " --name ");
+        cli_shell_word(cli->name, &out);
     }
     hearth_buf_byte(&out, '\0');
     cli_say("the recording is kept", hearth_buf_failed(&out) ? r->text : out.p);

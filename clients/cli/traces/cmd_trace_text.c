@@ -451,34 +451,10 @@ static enum hearth_status print_spans(struct cli *cli, const Hearth__V1__Lookup 
 
 /* ---- how to go on ---- */
 
-/* For a shell. */
-static void append_selector_text(const char *text, struct hearth_buf *out)
-{
-    bool plain = text[0] != '\0';
-
-    for (const char *p = text; *p != '\0'; p++) {
-        plain = plain && (strchr("_-.:/@%+,=", *p) != NULL || (*p >= '0' && *p <= '9') ||
-                          (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z'));
-    }
-    if (plain) {
-        hearth_buf_cstr(out, text);
-        return;
-    }
-    hearth_buf_byte(out, '\'');
-    for (const char *p = text; *p != '\0'; p++) {
-        if (*p == '\'') {
-            hearth_buf_cstr(out, "'\\''");
-        } else {
-            hearth_buf_byte(out, (unsigned char)*p < 0x20 ? '?' : (unsigned char)*p);
-        }
-    }
-    hearth_buf_byte(out, '\'');
-}
-
 static void put_option(const char *flag, const char *value, struct hearth_buf *out)
 {
     hearth_buf_printf(out, " %s ", flag);
-    append_selector_text(value, out);
+    cli_shell_word(value, out);
 }
 
 /* What was given on the command line and must be again. */
@@ -524,7 +500,7 @@ static void print_further(const struct cli *cli, const struct cli_found *found, 
 
     if (is_exact && found->of != CLI_OF_WINDOW) {
         hearth_buf_cstr(out, "\nhearth trace ");
-        append_selector_text(lookup->id, out);
+        cli_shell_word(lookup->id, out);
         hearth_buf_cstr(out, cli->trace.trace  ? " --trace"
                              : cli->trace.span ? " --span"
                              : cli->trace.root ? " --root"
@@ -541,7 +517,7 @@ static void print_further(const struct cli *cli, const struct cli_found *found, 
     hearth_clock_format(lookup->start * HEARTH_NS_PER_MS, from);
     hearth_clock_format(lookup->end * HEARTH_NS_PER_MS, to);
     hearth_buf_cstr(out, "hearth flame ");
-    append_selector_text(lookup->label_selector, out);
+    cli_shell_word(lookup->label_selector, out);
     put_option("--type", type, out);
     put_option("--from", from, out);
     put_option("--to", to, out);
