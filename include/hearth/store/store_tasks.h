@@ -65,13 +65,13 @@ struct hearth_task_extension {
 
 /*
  * Extend a task if it ends soon, has not ended and was not cancelled; it is handed out again. Of
- * concurrent calls one extends it. *ret_extended: this call did. arena: not used.
+ * concurrent calls one extends it. arena: not used.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_extend(const struct hearth_scope *scope,
                                             struct hearth_str task_id,
                                             const struct hearth_task_extension *extension,
-                                            bool *ret_extended, struct hearth_err *err);
+                                            struct hearth_err *err);
 
 /* Tasks that pass the filter, the latest start first. */
 HEARTH_MUST_CHECK

@@ -410,7 +410,6 @@ enum hearth_status hearth_tasks_keep_alive(const struct hearth_call *call,
                                            struct hearth_err *err)
 {
     struct judged_fact judged;
-    bool ignored;
 
     assert(call != NULL && ret != NULL);
 
@@ -427,8 +426,7 @@ enum hearth_status hearth_tasks_keep_alive(const struct hearth_call *call,
     }
 
     struct hearth_task_extension extension = {now_ms, KEEP_BELOW, KEEP_MS};
-    HEARTH_TRY(
-        hearth_store_task_extend(HEARTH_CALL_SCOPE(call), task_id, &extension, &ignored, err));
+    HEARTH_TRY(hearth_store_task_extend(HEARTH_CALL_SCOPE(call), task_id, &extension, err));
 
     /* Another call may have extended or cancelled it meanwhile. */
     return read_task_facts(call, task_id, ret, &judged, err);
