@@ -3,17 +3,21 @@
  *
  * For each row of a result, libpq allocates memory three times and copies the names of all columns,
  * which takes longer than all else that a total costs. So totals of profiles come in arrays: a
- * nested loop over ranges of ids, or over pieces of the list of series. All profiles of a row are
- * in memory at the same time, in PostgreSQL and in hearthd, so their number needs a bound.
+ * nested loop over ranges of ids, or over pieces of the list of series. PostgreSQL makes arrays of
+ * all totals of one of these, and sends slices of them as rows: libpq keeps the room of the largest
+ * row that a connection has received.
  */
 #include "read/read_internal.h"
 
-/* The number of ids of a range whose profiles share a row; each has few (read_id_range.c). */
+/* The most profiles of a row. Each has 36 bytes, so that a row takes 144 KiB. */
+#define PROFILES_OF_ROW 4096
+/* The number of ids of a range whose profiles share arrays; each has few (read_id_range.c). */
 #define IDS_OF_ARRAY 8192
 /*
  * The longest leg whose listed series are read in arrays: the time after the last closed 10
- * minutes, and a margin. A row has 36 bytes for each profile of HEARTH_READ_SERIES_OF_ARRAY series.
- * If these series had all of 2,000 profiles a second, their row would take 130 MB.
+ * minutes, and a margin. The arrays in PostgreSQL have 24 bytes for each profile of
+ * HEARTH_READ_SERIES_OF_ARRAY series. If these had all of 2,000 profiles a second, they would take
+ * 86 MB.
  */
 #define MAX_LEG_NS (INT64_C(1800) * HEARTH_NS_PER_SEC)
 
@@ -47,8 +51,12 @@ void hearth_read_arrays_from(struct hearth_buf *sql, const struct read_branch *b
     }
 
     hearth_buf_printf(sql,
-                      " CROSS JOIN LATERAL (SELECT array_send(array_agg(series_id::int8) ||"
-                      " array_agg(ts)), array_send(array_agg(coalesce(totals[%u], -1))) FROM ",
+                      " CROSS JOIN LATERAL (SELECT array_send(t.ids[i + 1:i + %d] ||"
+                      " t.times[i + 1:i + %d]), array_send(t.totals[i + 1:i + %d]) FROM"
+                      " (SELECT count(*) AS n, array_agg(series_id::int8) AS ids,"
+                      " array_agg(ts) AS times, array_agg(coalesce(totals[%u], -1)) AS totals"
+                      " FROM ",
+                      PROFILES_OF_ROW, PROFILES_OF_ROW, PROFILES_OF_ROW,
                       (unsigned)branch->column + 1);
 }
 
@@ -64,4 +72,9 @@ void hearth_read_arrays_where(struct hearth_buf *sql, const struct read_branch *
         hearth_buf_cstr(sql, " WHERE service_id = h.service AND series_id = ANY"
                              " (($4::int4[])[h.lo:h.hi])");
     }
+}
+
+void hearth_read_arrays_end(struct hearth_buf *sql)
+{
+    hearth_buf_printf(sql, ") t, generate_series(0, t.n - 1, %d) i) a", PROFILES_OF_ROW);
 }

@@ -51,7 +51,7 @@ struct read_branch {
     const int32_t *services;
     int32_t first_id, last_id;
     bool in_arrays;          /* totals of many profiles in one row (field_packed) */
-    struct read_runs pieces; /* in_arrays, services NULL: a row for each of these runs */
+    struct read_runs pieces; /* in_arrays, services NULL: arrays for each of these runs */
 };
 
 /* Fields of a row. */
@@ -84,8 +84,8 @@ struct read_statement {
     /*
      * READ_TOTALS only: packed times or a segment; the next field: packed totals. Rows of branches
      * that are in_arrays have array_send of int8[] in both: the series of n profiles, then their
-     * times; and n totals, -1 where the column is missing. Both fields are NULL if there are no
-     * profiles. If the branch lists its series, FIELD_SERVICE is the service of all profiles.
+     * times; and n totals, -1 where the column is missing. If the branch lists its series,
+     * FIELD_SERVICE is the service of all profiles.
      */
     int field_packed;
     int field_no;    /* profile_no; the next: duration_ns */
@@ -131,13 +131,15 @@ bool hearth_read_by_id_range(struct read_branch *branch, int64_t leaf_bytes,
                              struct hearth_arena *arena);
 /* Whether the totals of a leg that lists its series may come in arrays: their number is bounded. */
 bool hearth_read_in_pieces(const struct hearth_read_leg *leg);
-/* The number of listed series whose totals share a row. */
+/* The number of listed series whose totals share arrays. */
 #define HEARTH_READ_SERIES_OF_ARRAY 16
 /* Append " UNION ALL SELECT .. FROM" of a branch in arrays, up to its table. */
 void hearth_read_arrays_from(struct hearth_buf *sql, const struct read_branch *branch, size_t tag);
 /* Append " WHERE" and its conditions on services and series; runs: of the whole branch. */
 void hearth_read_arrays_where(struct hearth_buf *sql, const struct read_branch *branch,
                               const struct read_runs *runs);
+/* Append the end of a branch in arrays, after all of its conditions. */
+void hearth_read_arrays_end(struct hearth_buf *sql);
 /* The service of a selected series of a branch that reads a range of ids; 0: it is not selected. */
 static inline int32_t hearth_branch_service(const struct read_branch *branch, int32_t series_id)
 {

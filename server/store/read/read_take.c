@@ -610,10 +610,6 @@ static enum hearth_status take_many_totals(struct read *read, const PGresult *re
     const struct read_branch *branch = read->branch;
     struct many_totals many;
 
-    if (hearth_pg_is_null(result, 0, read->statement.field_packed)) { /* no profiles */
-        return HEARTH_OK;
-    }
-
     HEARTH_TRY(take_arrays(read, result, &many, err));
     for (size_t i = 0; i < many.n;) {
         int32_t service_id = branch->services == NULL

@@ -335,7 +335,7 @@ static void append_arrays(struct read_maker *m, const struct read_branch *branch
     m->lists_series = m->lists_series || branch->services == NULL;
     append_time_range(m, branch->leg);
     append_detail(sql, branch->leg, &m->plan->detail);
-    hearth_buf_cstr(sql, ") a");
+    hearth_read_arrays_end(sql);
 }
 
 void hearth_read_append_branch(struct read_maker *m, const struct read_branch *branch,

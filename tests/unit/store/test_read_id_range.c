@@ -229,7 +229,7 @@ static struct hearth_store *open_pods(char url[256], struct hearth_series_hit hi
 }
 
 struct runs {
-    size_t n_runs, n_totals;
+    size_t n_runs, n_totals, longest;
     struct seen seen;
 };
 
@@ -239,6 +239,7 @@ static enum hearth_status see_run(void *context, const struct hearth_read_totals
     struct runs *runs = context;
     runs->n_runs++;
     runs->n_totals += totals->n;
+    runs->longest = totals->n > runs->longest ? totals->n : runs->longest;
     for (size_t i = 0; i < totals->n; i++) {
         assert_true(i == 0 || totals->ts_ns[i] >= totals->ts_ns[i - 1]);
         const struct hearth_read_total total = {.service_id = totals->service_id,
@@ -324,6 +325,33 @@ static void totals_of_a_short_leg_equal_those_of_single_rows(void **state)
     close_store(store);
 }
 
+static void many_profiles_of_a_short_leg_come_in_several_rows(void **state)
+{
+    (void)state;
+    char url[256], sql[512];
+    struct hearth_series_hit hits[N_POD_IDS];
+    static struct runs arrays, rows;
+    struct hearth_store *store = open_pods(url, hits);
+    int64_t minute = 60 * HEARTH_NS_PER_SEC;
+
+    /* 9,000 more of one series, in the minutes before those of the others. */
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO hearth_data.profile SELECT 1, 2, %lld + t * 60000000::int8, 0, 0,"
+                   " 1, 1, 1, array[1, t]::int8[], '\\x01', array['\\x00', '\\x01']::bytea[],"
+                   " NULL FROM generate_series(1, 9000) t",
+                   (long long)(T0 - 10 * minute));
+    pg_cluster_run(url, sql);
+
+    /* A row has 4,096 at most, because libpq keeps the room of the largest. */
+    assert_ok(read_runs(store, hits, T0 - 10 * minute, T0 + 20 * minute, &arrays, &err));
+    assert_int_equal(arrays.longest, 4096);
+    assert_int_equal(arrays.n_totals, 9000 + 20 * N_POD_IDS);
+    assert_ok(read_runs(store, hits, T0 - 10 * minute - 1, T0 + 20 * minute, &rows, &err));
+    assert_int_equal(rows.n_runs, 0);
+    assert_same(&arrays.seen, &rows.seen);
+    close_store(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +360,7 @@ int main(void)
         cmocka_unit_test(a_range_pays_for_many_ids_that_are_dense_in_a_small_leaf),
         cmocka_unit_test(profiles_of_large_leaves_are_read_one_by_one),
         cmocka_unit_test(totals_of_a_short_leg_equal_those_of_single_rows),
+        cmocka_unit_test(many_profiles_of_a_short_leg_come_in_several_rows),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }
