@@ -13,9 +13,14 @@
 
 #include <assert.h>
 
+struct redact_name {
+    char text[HEARTH_REDACT_NAME_BYTES]; /* in lower case, without separators and asterisks */
+    size_t n;
+    bool any_before, any_after; /* words that end or begin with the text match, too */
+};
+
 struct hearth_redactor {
-    char (*names)[HEARTH_REDACT_NAME_BYTES + 1]; /* in lower case, without separators */
-    size_t *name_bytes;
+    struct redact_name *names;
     struct hearth_pattern **patterns;
     size_t n_names, n_patterns;
 };
@@ -25,28 +30,36 @@ struct hearth_redactor {
 static enum hearth_status add_redact_name(struct hearth_redactor *redactor, struct hearth_str rule,
                                           struct hearth_err *err)
 {
-    bool ok = rule.n <= HEARTH_REDACT_NAME_BYTES;
-    size_t n = 0;
+    struct redact_name *name = &redactor->names[redactor->n_names];
+    struct hearth_str text = rule;
 
     assert(rule.p != NULL);
 
+    /* An asterisk at the beginning, and one at the end. */
+    name->any_before = text.n > 0 && text.p[0] == '*';
+    text = hearth_str_n(text.p + name->any_before, text.n - name->any_before);
+    name->any_after = text.n > 0 && text.p[text.n - 1] == '*';
+    text.n -= name->any_after;
+
     /* Fold the name; every character must belong to a word. */
-    for (size_t i = 0; i < rule.n && ok; i++) {
-        ok = hearth_redact_is_word_char(rule.p[i]);
-        if (!hearth_redact_is_separator(rule.p[i])) {
-            redactor->names[redactor->n_names][n++] = hearth_redact_fold_case(rule.p[i]);
+    bool ok = text.n <= HEARTH_REDACT_NAME_BYTES;
+    for (size_t i = 0; i < text.n && ok; i++) {
+        ok = hearth_redact_is_word_char(text.p[i]);
+        if (!hearth_redact_is_separator(text.p[i])) {
+            name->text[name->n++] = hearth_redact_fold_case(text.p[i]);
         }
     }
 
-    if (!ok || n == 0) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "redact: \"" HEARTH_STR_FMT
-                           "\" is neither a name (letters, digits, - and _, %u at most) nor an"
-                           " /expression/",
-                           HEARTH_STR_ARG(rule), HEARTH_REDACT_NAME_BYTES);
+    if (!ok || name->n == 0) {
+        return HEARTH_FAIL(
+            err, HEARTH_INVALID_ARGUMENT,
+            "redact: \"" HEARTH_STR_FMT
+            "\" is neither a name (letters, digits, - and _, %u at most, and * at the beginning or"
+            " end) nor an /expression/",
+            HEARTH_STR_ARG(rule), HEARTH_REDACT_NAME_BYTES);
     }
 
-    redactor->name_bytes[redactor->n_names++] = n;
+    redactor->n_names++;
 
     return HEARTH_OK;
 }
@@ -80,12 +93,10 @@ enum hearth_status hearth_redactor_new(const char *const *rules, struct hearth_r
     struct hearth_redactor *redactor = hearth_mem_zalloc(sizeof *redactor);
     if (redactor != NULL) {
         redactor->names = hearth_mem_zalloc((n + 1) * sizeof redactor->names[0]);
-        redactor->name_bytes = hearth_mem_zalloc((n + 1) * sizeof redactor->name_bytes[0]);
         redactor->patterns = hearth_mem_zalloc((n + 1) * sizeof redactor->patterns[0]);
     }
 
-    if (redactor == NULL || redactor->names == NULL || redactor->name_bytes == NULL ||
-        redactor->patterns == NULL) {
+    if (redactor == NULL || redactor->names == NULL || redactor->patterns == NULL) {
         hearth_redactor_free(redactor);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for %zu rules of redaction", n);
     }
@@ -111,7 +122,6 @@ void hearth_redactor_free(struct hearth_redactor *redactor)
             hearth_pattern_free(redactor->patterns[i]);
         }
         hearth_mem_free(redactor->names);
-        hearth_mem_free(redactor->name_bytes);
         hearth_mem_free((void *)redactor->patterns);
         hearth_mem_free(redactor);
     }
@@ -119,10 +129,27 @@ void hearth_redactor_free(struct hearth_redactor *redactor)
 
 /* ---- passes ---- */
 
+static bool matches_redact_name(const struct redact_name *name, const char *word, size_t n)
+{
+    if (n < name->n) {
+        return false;
+    }
+
+    if (name->any_before && name->any_after) {
+        return memmem(word, n, name->text, name->n) != NULL;
+    }
+
+    if (n > name->n && !name->any_before && !name->any_after) {
+        return false;
+    }
+
+    return memcmp(word + (name->any_before ? n - name->n : 0), name->text, name->n) == 0;
+}
+
 static bool is_redact_name(const struct hearth_redactor *redactor, const char *word, size_t n)
 {
     for (size_t i = 0; i < redactor->n_names; i++) {
-        if (redactor->name_bytes[i] == n && memcmp(redactor->names[i], word, n) == 0) {
+        if (matches_redact_name(&redactor->names[i], word, n)) {
             return true;
         }
     }

@@ -4,9 +4,11 @@
  * A rule is a name or /expression/:
  *   name          of a header, or of a field of JSON, XML, YAML, a form or a URL query: its value
  *                 is removed. Case, '-' and '_' are ignored, and %XX, %25XX, \uXXXX and &quot; are
- *                 decoded. A field "value" after a field "name" or "key" with the name is removed
- *                 too. Values in quotes end with the quotes, also in JSON within JSON; arrays and
- *                 objects are removed as a whole, headers with their continuation lines.
+ *                 decoded. With * at its beginning, names that end with it match too; with * at its
+ *                 end, names that begin with it. A field "value" or "val" after a field "name" or
+ *                 "key" with the name is removed too. Values in quotes end with the quotes, also
+ *                 in JSON within JSON; arrays and objects are removed as a whole, headers with
+ *                 their continuation lines.
  *   /expression/  RE2, anywhere: each match is removed.
  *
  * In doubt, too much is removed rather than too little: a value without an end extends to the end

@@ -423,7 +423,8 @@ static struct hearth_redact_span find_pair_value(struct hearth_str text, size_t 
         i = hearth_redact_read_word(near, i, word, &n);
         if (i == from) {
             i += step;
-        } else if (n == 5 && memcmp(word, "value", 5) == 0) {
+        } else if ((n == 5 && memcmp(word, "value", 5) == 0) ||
+                   (n == 3 && memcmp(word, "val", 3) == 0)) {
             for (; i < near.n; i += step) {
                 char c = hearth_redact_read_char(near, i, &step);
                 if (c == ':' || c == '=') {

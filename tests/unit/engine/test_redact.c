@@ -127,6 +127,7 @@ static void values_named_by_the_preceding_field_are_removed(void **state)
           "[{\"name\":\"Authorization\",\"value\":\"" GONE "\"},{\"name\":\"x\",\"value\":\"y\"}]");
     check("{\\\"Key\\\":\\\"token\\\",\\\"Value\\\":\\\"a\\\"}", 1,
           "{\\\"Key\\\":\\\"token\\\",\\\"Value\\\":\\\"" GONE "\\\"}");
+    check("{\"key\":\"token\",\"val\":\"a\"}", 1, "{\"key\":\"token\",\"val\":\"" GONE "\"}");
     check("<input name=\"token\" type=\"hidden\" value=\"abc\"/><b value=\"1\"/>", 1,
           "<input name=\"token\" type=\"hidden\" value=\"" GONE "\"/><b value=\"1\"/>");
     check("- name: PASSWORD\n  value: a b\n- name: X\n  value: c\n", 1,
@@ -182,10 +183,35 @@ static void names_of_tags_are_recognised_in_any_spelling(void **state)
     hearth_redactor_free(redactor);
 }
 
+static void rules_with_asterisks_match_parts_of_names(void **state)
+{
+    (void)state;
+    static const char *const rules[] = {"*pass-word", "card_*", "*Secret*", "pin", NULL};
+    static const char *const names[] = {"password", "db_password", "DB-PASS-WORD",
+                                        "card",     "cardNumber",  "secret",
+                                        "a_secret", "secrets_b",   "pin"};
+    static const char *const others[] = {"password1", "discard", "secre", "spin", "pins", "word"};
+    struct hearth_redactor *redactor = make(rules);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(names); i++) {
+        assert_true(hearth_redact_is_name(redactor, hearth_str_c(names[i])));
+    }
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(others); i++) {
+        assert_false(hearth_redact_is_name(redactor, hearth_str_c(others[i])));
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    assert_int_equal(
+        hearth_redact(redactor, HEARTH_STR("{\"db_password\":\"x\",\"discard\":1}"), &out), 1);
+    hearth_buf_byte(&out, '\0');
+    assert_string_equal(out.p, "{\"db_password\":\"" GONE "\",\"discard\":1}");
+    hearth_buf_release(&out);
+    hearth_redactor_free(redactor);
+}
+
 static void bad_rules_are_named(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"a b", "/(/", "", "naïve"};
+    static const char *const bad[] = {"a b", "/(/", "", "naïve", "*", "**", "a*b", "**a", "*-*"};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(bad); i++) {
         const char *const rules[] = {"password", bad[i], NULL};
         struct hearth_err err = HEARTH_ERR_INIT;
@@ -276,6 +302,7 @@ int main(void)
         cmocka_unit_test(expressions_match_anywhere),
         cmocka_unit_test(texts_without_secrets_stay_as_they_are),
         cmocka_unit_test(names_of_tags_are_recognised_in_any_spelling),
+        cmocka_unit_test(rules_with_asterisks_match_parts_of_names),
         cmocka_unit_test(bad_rules_are_named),
         cmocka_unit_test(random_pieces_never_keep_the_secret),
         cmocka_unit_test(hostile_texts_take_linear_time),
