@@ -306,8 +306,8 @@ class Users(unittest.TestCase):
     def login(self, user="alice", password=PASSWORD, headers=None):
         return self.hearth.post("/api/v1/login", {"user": user, "password": password}, headers or {})
 
-    def cookie(self):
-        status, head, _ = self.login()
+    def cookie(self, headers=None):
+        status, head, _ = self.login(headers=headers)
         self.assertEqual(status, 200)
         return head["set-cookie"]
 
@@ -327,8 +327,10 @@ class Users(unittest.TestCase):
         self.assertEqual(status, 200)  # reading changes nothing
 
     def test_a_session_works_behind_a_proxy_that_ends_tls(self):
-        cookie = self.cookie()
         host = {"Host": "hearth.example"}
+        for told in ({"Origin": "https://hearth.example"}, {"X-Forwarded-Proto": "https"}):
+            cookie = self.cookie({**host, **told})
+            self.assertTrue(cookie.startswith("__Host-hearth_session=") and cookie.endswith("; Secure"), cookie)
         for origin, expected in (("https://hearth.example", 200), ("https://evil.example", 403)):
             self.assertEqual(self.types(cookie, {**host, "Origin": origin}), expected, origin)
 

@@ -3,10 +3,11 @@
 
 #include "rpc/front_internal.h"
 
-static void add_cookie(struct hearth_rpc *rpc, const char *name, struct hearth_str value,
-                       int64_t max_age_s)
+static void add_cookie(struct hearth_rpc *rpc, const char *tls_name, const char *plain_name,
+                       struct hearth_str value, int64_t max_age_s)
 {
-    const char *secure = rpc->caller.is_tls ? "; Secure" : "";
+    bool is_over_tls = rpc->caller.is_over_tls;
+    const char *name = is_over_tls ? tls_name : plain_name, *secure = is_over_tls ? "; Secure" : "";
     char *header = hearth_arena_printf(
         &rpc->arena, "%s=%.*s; Path=/; HttpOnly; SameSite=Lax; Max-Age=%lld%s", name, (int)value.n,
         value.n > 0 ? value.p : "", (long long)max_age_s, secure);
@@ -16,12 +17,10 @@ static void add_cookie(struct hearth_rpc *rpc, const char *name, struct hearth_s
 
 void hearth_cookie_set_session(struct hearth_rpc *rpc, const char *value, int64_t max_age_s)
 {
-    add_cookie(rpc, rpc->caller.is_tls ? HEARTH_COOKIE_TLS : HEARTH_COOKIE_PLAIN,
-               hearth_str_c(value), max_age_s);
+    add_cookie(rpc, HEARTH_COOKIE_TLS, HEARTH_COOKIE_PLAIN, hearth_str_c(value), max_age_s);
 }
 
 void hearth_cookie_set_login(struct hearth_rpc *rpc, struct hearth_str value, int64_t max_age_s)
 {
-    add_cookie(rpc, rpc->caller.is_tls ? HEARTH_LOGIN_COOKIE_TLS : HEARTH_LOGIN_COOKIE_PLAIN, value,
-               max_age_s);
+    add_cookie(rpc, HEARTH_LOGIN_COOKIE_TLS, HEARTH_LOGIN_COOKIE_PLAIN, value, max_age_s);
 }

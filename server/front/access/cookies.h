@@ -1,7 +1,8 @@
 /*
  * cookies.h -- the cookies of log-ins.
  *
- * They are HttpOnly and SameSite=Lax, over TLS also Secure and bound to the host by their names.
+ * They are HttpOnly and SameSite=Lax. Over TLS, to the listener or to a proxy before it, they are
+ * also Secure and bound to the host by their names.
  *
  * Threads: a request's own.
  */

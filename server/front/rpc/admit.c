@@ -321,7 +321,8 @@ enum hearth_status hearth_front_admit(struct hearth_front *front,
     enum hearth_status status;
 
     assert(method != NULL && ret != NULL);
-    *ret = (struct hearth_admitted){.modes = caller->modes, .is_tls = caller->is_tls};
+    *ret = (struct hearth_admitted){.modes = caller->modes,
+                                    .is_over_tls = hearth_caller_is_over_tls(caller)};
     hearth_arena_init(&ret->arena, TENANTS_MAX_BYTES);
     if (caller->modes == 0) {
         return HEARTH_FAIL(err, HEARTH_CANCELLED, "the client has closed its connection");

@@ -28,9 +28,9 @@ struct hearth_admitted {
      */
     struct hearth_tenants tenants;
     struct hearth_admission admission;
-    struct hearth_arena arena; /* of the list of tenants */
-    unsigned modes;            /* of the listener, enum hearth_auth_mode */
-    bool is_tls;
+    struct hearth_arena arena;                 /* of the list of tenants */
+    unsigned modes;                            /* of the listener, enum hearth_auth_mode */
+    bool is_over_tls;                          /* as the caller says; only to make cookies safer */
     char address[HEARTH_CALLER_ADDRESS_BYTES]; /* of the client */
 };
 

@@ -14,6 +14,7 @@ static const struct {
 } g_fields[] = {
     {"dd-api-key", offsetof(struct hearth_front_caller, api_key)},
     {"x-forwarded-for", offsetof(struct hearth_front_caller, forwarded_for)},
+    {"x-forwarded-proto", offsetof(struct hearth_front_caller, forwarded_proto)},
     {"origin", offsetof(struct hearth_front_caller, origin)},
     {"host", offsetof(struct hearth_front_caller, host)},
 };
@@ -288,6 +289,12 @@ void hearth_caller_use_forwarded(struct hearth_front_caller *caller)
     if (parse_ip(text, ip, &is_v4)) {
         memcpy(caller->address, text, last.n + 1);
     }
+}
+
+bool hearth_caller_is_over_tls(const struct hearth_front_caller *caller)
+{
+    return caller->is_tls || hearth_str_eq_nocase(caller->forwarded_proto, HEARTH_STR("https")) ||
+           hearth_str_starts(caller->origin, HEARTH_STR("https://"));
 }
 
 bool hearth_caller_is_same_origin(const struct hearth_front_caller *caller)

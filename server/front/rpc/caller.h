@@ -36,6 +36,7 @@ struct hearth_front_caller {
     struct hearth_str login;                      /* the value of the cookie of a log-in */
     struct hearth_str proxy_user, proxy_groups;   /* of a proxy; only trusted ones may set them */
     struct hearth_str forwarded_for;              /* X-Forwarded-For */
+    struct hearth_str forwarded_proto;            /* X-Forwarded-Proto */
     struct hearth_str origin, host;               /* of a browser's request */
 
     /* ---- set by the transport ---- */
@@ -91,6 +92,11 @@ bool hearth_caller_is_within(const struct hearth_front_caller *caller, const cha
  */
 void hearth_caller_use_forwarded(struct hearth_front_caller *caller);
 
+/*
+ * True if the caller uses TLS, to the listener or to a proxy before it. Any caller can claim it, so
+ * it may only make a cookie safer.
+ */
+bool hearth_caller_is_over_tls(const struct hearth_front_caller *caller);
 /* True unless a browser sent the request from a page of another origin. */
 bool hearth_caller_is_same_origin(const struct hearth_front_caller *caller);
 

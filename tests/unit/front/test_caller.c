@@ -217,6 +217,26 @@ static void requests_of_other_origins_are_recognised(void **state)
     }
 }
 
+static void tls_may_end_at_a_proxy(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *value;
+        bool is_tls, is_over_tls;
+    } cases[] = {
+        {"Origin", "http://hearth", true, true},     {"Origin", "https://hearth", false, true},
+        {"Origin", "http://hearth", false, false},   {"X-Forwarded-Proto", "https", false, true},
+        {"x-forwarded-proto", "HTTPS", false, true}, {"X-Forwarded-Proto", "http", false, false},
+        {"Host", "https://hearth", false, false},
+    };
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        struct hearth_front_caller caller = {.is_tls = cases[i].is_tls};
+        take(&caller, cases[i].name, cases[i].value);
+        assert_int_equal(hearth_caller_is_over_tls(&caller), cases[i].is_over_tls);
+    }
+}
+
 static void headers_of_a_proxy_are_those_of_the_options(void **state)
 {
     (void)state;
@@ -243,6 +263,7 @@ int main(void)
         cmocka_unit_test(ranges_of_addresses_match_by_their_bits),
         cmocka_unit_test(a_proxy_names_the_client_last),
         cmocka_unit_test(requests_of_other_origins_are_recognised),
+        cmocka_unit_test(tls_may_end_at_a_proxy),
         cmocka_unit_test(headers_of_a_proxy_are_those_of_the_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
