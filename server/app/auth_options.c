@@ -31,7 +31,13 @@ static enum hearth_status check_modes(const struct hearth_config *config,
                            "auth: proxy needs proxy-user-header and proxy-trusted");
     }
 
-    for (size_t i = 0; front->proxy_trusted[i] != NULL; i++) {
+    return HEARTH_OK;
+}
+
+static enum hearth_status check_trusted_proxies(const struct hearth_front_options *front,
+                                                struct hearth_err *err)
+{
+    for (size_t i = 0; front->proxy_trusted != NULL && front->proxy_trusted[i] != NULL; i++) {
         if (!hearth_address_range_is_valid(front->proxy_trusted[i])) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                                "proxy-trusted: \"%s\" is no address and no range such as "
@@ -48,6 +54,7 @@ enum hearth_status hearth_auth_check_addresses(const struct hearth_config *confi
 {
     const char *const *text = config->front.listen;
 
+    HEARTH_TRY(check_trusted_proxies(&config->front, err));
     for (; *text != NULL; text++) {
         struct hearth_listen_text listen;
         HEARTH_TRY(hearth_listen_parse(*text, &listen, err));

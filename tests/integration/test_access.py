@@ -459,6 +459,7 @@ class Listeners(unittest.TestCase):
             (("--auth", "proxy"), "proxy-user-header"),
             (("--auth", "proxy", "--proxy-user-header", "X-User"), "proxy-trusted"),
             (("--auth", "proxy", "--proxy-user-header", "X-User", "--proxy-trusted", "10.0.0.0/99"), "10.0.0.0/99"),
+            (("--auth", "token", "--proxy-trusted", "10.0.0.0/99"), "10.0.0.0/99"),
             (("--auth", "magic"), "magic"),
             (("--admin-token", "short"), "32"),
         ):
@@ -541,8 +542,13 @@ class Proxies(unittest.TestCase):
         hearth = self.serve("10.0.0.0/8")
         self.assertEqual(self.types(hearth, {"X-Forwarded-User": "bob", "X-Forwarded-For": "10.0.0.1"}), 401)
 
-    def test_failures_are_those_of_the_proxys_client(self):
-        hearth = self.serve("127.0.0.1")
+    def test_failures_are_those_of_the_proxys_client_whatever_the_way_of_authentication(self):
+        self.check_failures(self.serve("127.0.0.1"))
+        without_names = AccessServer("--proxy-trusted", "127.0.0.1")
+        self.addCleanup(without_names.stop)
+        self.check_failures(without_names)
+
+    def check_failures(self, hearth):
         hearth.must("CreateUser", {"name": "alice", "password": PASSWORD})
         login = lambda user, password, client: hearth.post(
             "/api/v1/login", {"user": user, "password": password}, {"X-Forwarded-For": "192.0.2.9, " + client}

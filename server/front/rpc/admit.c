@@ -130,17 +130,19 @@ static enum hearth_status read_jwt(struct hearth_front *front, struct hearth_str
     return HEARTH_OK;
 }
 
-/* True if a trusted proxy sent the request; its client's address is used from now on. */
+/*
+ * If a trusted proxy sent the request, its client's address is used from now on. True if the proxy
+ * may name the user, too.
+ */
 static bool trust_proxy(const struct hearth_front *front, struct hearth_front_caller *caller)
 {
-    bool is_trusted = (caller->modes & HEARTH_AUTH_PROXY) != 0 &&
-                      hearth_caller_is_within(caller, front->options.proxy_trusted);
-
-    if (is_trusted) {
-        hearth_caller_use_forwarded(caller);
+    if (!hearth_caller_is_within(caller, front->options.proxy_trusted)) {
+        return false;
     }
 
-    return is_trusted;
+    hearth_caller_use_forwarded(caller);
+
+    return (caller->modes & HEARTH_AUTH_PROXY) != 0;
 }
 
 static enum hearth_status refuse_without_credential(const struct hearth_front_caller *caller,
@@ -154,7 +156,7 @@ static enum hearth_status refuse_without_credential(const struct hearth_front_ca
 /* Finds the credential that counts: the first one, by precedence, that the listener accepts. */
 static enum hearth_status find_credential(struct hearth_front *front,
                                           const struct hearth_front_caller *caller,
-                                          bool is_trusted_proxy, struct hearth_arena *arena,
+                                          bool may_name_user, struct hearth_arena *arena,
                                           struct hearth_credential *ret, struct hearth_err *err)
 {
     struct hearth_str token = {NULL, 0}, jwt = {NULL, 0};
@@ -175,7 +177,7 @@ static enum hearth_status find_credential(struct hearth_front *front,
     if (caller->session.p != NULL && (caller->modes & (HEARTH_AUTH_USER | HEARTH_AUTH_OIDC)) != 0) {
         return read_session(caller, ret, err);
     }
-    if (is_trusted_proxy && caller->proxy_user.n > 0) {
+    if (may_name_user && caller->proxy_user.n > 0) {
         return read_proxy_headers(caller, arena, ret, err);
     }
     if (caller->n_certificate_names > 0 && (caller->modes & HEARTH_AUTH_MTLS) != 0) {
@@ -187,14 +189,14 @@ static enum hearth_status find_credential(struct hearth_front *front,
 
 static enum hearth_status identify_caller(struct hearth_front *front,
                                           const struct hearth_front_caller *caller,
-                                          bool is_trusted_proxy, struct hearth_admission *ret,
+                                          bool may_name_user, struct hearth_admission *ret,
                                           struct hearth_err *err)
 {
     HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
     struct hearth_credential credential;
 
     hearth_arena_init(&arena, CREDENTIAL_MAX_BYTES);
-    HEARTH_TRY(find_credential(front, caller, is_trusted_proxy, &arena, &credential, err));
+    HEARTH_TRY(find_credential(front, caller, may_name_user, &arena, &credential, err));
 
     return hearth_access_identify(front->options.access, &credential, ret, err);
 }
@@ -298,14 +300,14 @@ static enum hearth_status admit_by_credential(struct hearth_front *front,
                                               struct hearth_admitted *admitted,
                                               struct hearth_err *err)
 {
-    bool is_trusted_proxy = trust_proxy(front, caller);
+    bool may_name_user = trust_proxy(front, caller);
 
     HEARTH_TRY(hearth_front_check_switches(&front->options, method, err));
     if (method->right == HEARTH_RIGHT_PUBLIC) {
         return HEARTH_OK;
     }
 
-    HEARTH_TRY(identify_caller(front, caller, is_trusted_proxy, &admitted->admission, err));
+    HEARTH_TRY(identify_caller(front, caller, may_name_user, &admitted->admission, err));
     if ((method->flags & HEARTH_METHOD_TENANT) != 0) {
         HEARTH_TRY(find_tenants(front, method, caller, admitted, err));
     }
@@ -342,7 +344,7 @@ enum hearth_status hearth_front_admit(struct hearth_front *front,
         return status;
     }
 
-    /* find_credential may have replaced the address of a proxy. */
+    /* trust_proxy may have replaced the address of a proxy. */
     memcpy(ret->address, caller->address, sizeof ret->address);
 
     return HEARTH_OK;
