@@ -51,12 +51,11 @@ void hearth_read_arrays_from(struct hearth_buf *sql, const struct read_branch *b
     }
 
     hearth_buf_printf(sql,
-                      " CROSS JOIN LATERAL (SELECT array_send(t.ids[i + 1:i + %d] ||"
-                      " t.times[i + 1:i + %d]), array_send(t.totals[i + 1:i + %d]) FROM"
-                      " (SELECT count(*) AS n, array_agg(series_id::int8) AS ids,"
-                      " array_agg(ts) AS times, array_agg(coalesce(totals[%u], -1)) AS totals"
-                      " FROM ",
-                      PROFILES_OF_ROW, PROFILES_OF_ROW, PROFILES_OF_ROW,
+                      " CROSS JOIN LATERAL (SELECT array_send(ids[i:i+%d] || times[i:i+%d]),"
+                      " array_send(totals[i:i+%d]) FROM (SELECT count(*) n,"
+                      " array_agg(series_id::int8) ids, array_agg(ts) times,"
+                      " array_agg(coalesce(totals[%u], -1)) totals FROM ",
+                      PROFILES_OF_ROW - 1, PROFILES_OF_ROW - 1, PROFILES_OF_ROW - 1,
                       (unsigned)branch->column + 1);
 }
 
@@ -76,5 +75,5 @@ void hearth_read_arrays_where(struct hearth_buf *sql, const struct read_branch *
 
 void hearth_read_arrays_end(struct hearth_buf *sql)
 {
-    hearth_buf_printf(sql, ") t, generate_series(0, t.n - 1, %d) i) a", PROFILES_OF_ROW);
+    hearth_buf_printf(sql, ") t, generate_series(1, n, %d) i) a", PROFILES_OF_ROW);
 }
