@@ -561,6 +561,17 @@ class Proxies(unittest.TestCase):
         self.assertEqual({e["address"] for e in seen}, {"203.0.113.1", "203.0.113.2"})
 
 
+    def test_the_audit_log_has_the_proxys_client_where_nobody_has_to_log_in_too(self):
+        server = Server("--proxy-trusted", "127.0.0.1")
+        self.addCleanup(server.stop)
+        ask = lambda method, message: server.http(
+            "POST", "/" + ACCESS + method, json.dumps(message).encode(), {**JSON, "X-Forwarded-For": "203.0.113.7"}
+        )
+        self.assertEqual(ask("CreateToken", {"name": "a", "grants": [{"tenant": "*", "role": "viewer"}]})[0], 200)
+        events = lambda: json.loads(ask("AuditLog", {"action": "/" + ACCESS + "CreateToken"})[2]).get("events", [])
+        self.assertEqual(eventually(events, what="the token in the audit log")[0]["address"], "203.0.113.7")
+
+
 class Setup(unittest.TestCase):
     def test_the_setup_token_ends_when_another_administrator_exists(self):
         hearth = AccessServer()

@@ -130,19 +130,16 @@ static enum hearth_status read_jwt(struct hearth_front *front, struct hearth_str
     return HEARTH_OK;
 }
 
-/*
- * If a trusted proxy sent the request, its client's address is used from now on. True if the proxy
- * may name the user, too.
- */
+/* True if a trusted proxy sent the request; its client's address is used from now on. */
 static bool trust_proxy(const struct hearth_front *front, struct hearth_front_caller *caller)
 {
-    if (!hearth_caller_is_within(caller, front->options.proxy_trusted)) {
-        return false;
+    bool is_trusted = hearth_caller_is_within(caller, front->options.proxy_trusted);
+
+    if (is_trusted) {
+        hearth_caller_use_forwarded(caller);
     }
 
-    hearth_caller_use_forwarded(caller);
-
-    return (caller->modes & HEARTH_AUTH_PROXY) != 0;
+    return is_trusted;
 }
 
 static enum hearth_status refuse_without_credential(const struct hearth_front_caller *caller,
@@ -296,12 +293,10 @@ static void note_refusal(struct hearth_front *front, const struct hearth_method 
 
 static enum hearth_status admit_by_credential(struct hearth_front *front,
                                               const struct hearth_method *method,
-                                              struct hearth_front_caller *caller,
-                                              struct hearth_admitted *admitted,
+                                              const struct hearth_front_caller *caller,
+                                              bool may_name_user, struct hearth_admitted *admitted,
                                               struct hearth_err *err)
 {
-    bool may_name_user = trust_proxy(front, caller);
-
     HEARTH_TRY(hearth_front_check_switches(&front->options, method, err));
     if (method->right == HEARTH_RIGHT_PUBLIC) {
         return HEARTH_OK;
@@ -330,11 +325,13 @@ enum hearth_status hearth_front_admit(struct hearth_front *front,
         return HEARTH_FAIL(err, HEARTH_CANCELLED, "the client has closed its connection");
     }
 
+    bool is_trusted_proxy = trust_proxy(front, caller);
     if ((caller->modes & HEARTH_AUTH_NONE) != 0) {
         status = hearth_front_admit_all(&front->options, method, caller, &ret->arena, &ret->tenants,
                                         err);
     } else {
-        status = admit_by_credential(front, method, caller, ret, err);
+        bool may_name_user = is_trusted_proxy && (caller->modes & HEARTH_AUTH_PROXY) != 0;
+        status = admit_by_credential(front, method, caller, may_name_user, ret, err);
     }
 
     /* A refused request belongs to no tenant: nothing of it may be counted there. */
@@ -344,7 +341,6 @@ enum hearth_status hearth_front_admit(struct hearth_front *front,
         return status;
     }
 
-    /* trust_proxy may have replaced the address of a proxy. */
     memcpy(ret->address, caller->address, sizeof ret->address);
 
     return HEARTH_OK;
