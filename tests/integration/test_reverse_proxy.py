@@ -3,6 +3,7 @@
 It runs where nginx is installed, and says so where it is not.
 """
 
+import atexit
 import copy
 import http.client
 import json
@@ -20,6 +21,7 @@ import agents
 import certificates
 import grpc
 import wire
+from citus_nodes import free_port
 from pprof import Decoded, Profile
 from questions import CPU
 from server import RpcError, eventually, note, now_ms, temporary_directory
@@ -31,11 +33,6 @@ DOC = pathlib.Path(__file__).resolve().parents[2] / "docs" / "how-to" / "reverse
 CLIENT = "127.0.0.5"
 if not NGINX:
     note("nginx is not installed: Hearth behind a reverse proxy was NOT tried")
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 class Nginx:
@@ -63,6 +60,7 @@ class Nginx:
             "http {\naccess_log off;\n%s%s}\n" % (paths, block)
         )
         self.process = subprocess.Popen([NGINX, "-p", self.directory, "-c", str(config), "-e", "error.log"])
+        atexit.register(self.process.kill)
         eventually(lambda: self.process.poll() is None and self.connects(), what="nginx")
 
     def connects(self):
