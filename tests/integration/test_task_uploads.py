@@ -478,6 +478,21 @@ class LeftBehind(unittest.TestCase):
                 self.assertEqual((error.code(), process), (INVALID, long))
         self.pushed_later("task_stack_chunk", "at = %d" % (now - 200_000 + 21))
 
+    def test_damaged_stack_traces_do_not_hold_up_others(self):
+        rover, now = Rover(self.server), server.now_ms()
+        process = Process("damaged", "pod", "app")
+        rover.report(process)
+        ends = [now - 180_000, now - 170_000]
+        for at in ends:
+            about = agent.metadata("torn", process.process_id, now - 300_000, at)
+            agent.collect(self.server, [agent.on_cpu((1, 2), 3, "", "main-work", about)])
+        self.server.sql(
+            "UPDATE hearth_data.task_stack_chunk SET is_pushed = false, payload = '\\x00' WHERE at = %d" % ends[0]
+        )
+        self.pushed_later("task_stack_chunk", "at = %d" % ends[1])
+        damaged = 'stack traces of task \\"torn\\", flushed at %d ms, are damaged' % ends[0]
+        server.eventually(lambda: damaged in self.server.log(), what="the warning")
+
 
 if __name__ == "__main__":
     unittest.main()

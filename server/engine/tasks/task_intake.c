@@ -687,6 +687,15 @@ static enum hearth_status write_flush_groups(struct hearth_task_intake *intake,
 
 /* ---- leftovers ---- */
 
+static enum hearth_status fail_damaged(const struct hearth_task_flush *flush,
+                                       struct hearth_err *err)
+{
+    return HEARTH_FAIL(err, HEARTH_CORRUPT,
+                       "stored stack traces of task \"" HEARTH_STR_FMT
+                       "\", flushed at %lld ms, are damaged",
+                       HEARTH_STR_ARG(flush->task_id), (long long)flush->at_ms);
+}
+
 /* Push the flushes one by one, so that one that fails does not hold up the others. */
 static enum hearth_status push_leftover_flushes(struct hearth_task_intake *intake,
                                                 const struct hearth_scope *scope, int64_t from_ms,
@@ -700,7 +709,9 @@ static enum hearth_status push_leftover_flushes(struct hearth_task_intake *intak
 
     enum hearth_status status = HEARTH_OK;
     for (size_t i = 0; i < n; i++) {
-        enum hearth_status one = push_chunk_parts(intake, scope, &flushes[i], 1, err);
+        enum hearth_status one = flushes[i].n_parts == 0
+                                     ? fail_damaged(&flushes[i], err)
+                                     : push_chunk_parts(intake, scope, &flushes[i], 1, err);
         status = one == HEARTH_OK ? status : one;
     }
 

@@ -36,7 +36,7 @@ static const struct hearth_column left_flush_columns[] = {
 static const struct hearth_row_type left_flush_rows =
     HEARTH_ROW_TYPE(left_flush_columns, struct left_flush);
 
-/* Makes a flush of a row, with its one part, in the arena. */
+/* Makes a flush of a row, with its one part, in the arena; without the part if that is damaged. */
 static enum hearth_status unpack_left_flush(const struct left_flush *left,
                                             struct hearth_inflater *inflater,
                                             struct hearth_arena *arena,
@@ -48,12 +48,16 @@ static enum hearth_status unpack_left_flush(const struct left_flush *left,
     }
 
     /* Unpack the part. */
-    part->part = left->part;
-    HEARTH_TRY(hearth_task_chunk_unpack(inflater, left->payload, arena, &part->chunk, err));
-    part->hash = hearth_task_chunk_hash(&part->chunk);
-
-    /* Make the flush. */
     *ret = left->flush;
+    part->part = left->part;
+    enum hearth_status status =
+        hearth_task_chunk_unpack(inflater, left->payload, arena, &part->chunk, err);
+    if (status != HEARTH_OK) {
+        return status == HEARTH_CORRUPT ? HEARTH_OK : status;
+    }
+
+    /* Add it to the flush. */
+    part->hash = hearth_task_chunk_hash(&part->chunk);
     ret->parts = part;
     ret->n_parts = 1;
     ret->chunk = &part->chunk;
