@@ -517,6 +517,19 @@ class Policies(unittest.TestCase):
         self.assertEqual(counts, {"app": 1, "idle": 0})
         self.assertEqual(self.ask("GetPolicy", {"service": self.service})["status"][0]["triggeredCount"], 1)
 
+    def test_each_monitored_instance_has_its_own_counts_and_properties(self):
+        self.set({**CPU, "threshold": "10"})
+        instances = ["pod-b", "pod-a", "pod-B", "pod-\u00e9", "pod"]
+        agents.Rover(self.server).report(*[agents.Process(self.service, name, "app") for name in instances])
+        for name in ["p", *instances, "pod-c"]:
+            agents.Instance(self.server, self.service, name).report({"name": name})
+        for name in instances[1::2]:
+            causes = [policy_agents.cause("PROCESS_CPU", 10, 97.5)]
+            policy_agents.report_task(self.server, self.service, name, "app", causes)
+        found = self.ask("MonitoredInstances", {"service": self.service, "kind": "TASK_KIND_ON_CPU"})["instances"]
+        facts = [(i["instance"], i["properties"][-1]["value"], i.get("triggeredCount", 0)) for i in found]
+        self.assertEqual(facts, [(name, name, int(name in instances[1::2])) for name in sorted(instances)])
+
     # ---- the client ----
 
     def hearth(self, *arguments, stdin="", code=0):

@@ -67,7 +67,7 @@ struct hearth_trigger_filter {
     bool by_process;           /* counts by instance and process, too */
 };
 
-/* Counts of tasks that policies started, by service and kind. Not sorted. */
+/* Counts of tasks that policies started, by service and kind; sorted by service and instance. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_trigger_counts(const struct hearth_scope *scope,
                                                const struct hearth_trigger_filter *filter,

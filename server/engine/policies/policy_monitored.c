@@ -10,6 +10,7 @@
 
 #include <assert.h>
 
+/* Facts of one service, each list sorted by instance. */
 struct monitored_facts {
     const struct hearth_call *call;
     enum hearth_policy_kind kind;
@@ -18,6 +19,7 @@ struct monitored_facts {
     struct hearth_instance *instances;
     struct hearth_trigger_count *counts;
     size_t n_processes, n_instances, n_counts;
+    size_t next_instance, next_count; /* of the lists, while instances are completed in turn */
 };
 
 static enum hearth_status read_monitored_facts(struct monitored_facts *answer,
@@ -37,50 +39,63 @@ static enum hearth_status read_monitored_facts(struct monitored_facts *answer,
     return hearth_policy_triggers(call, service, true, &answer->counts, &answer->n_counts, err);
 }
 
-static void find_instance_properties(const struct monitored_facts *answer,
+static void find_instance_properties(struct monitored_facts *answer,
                                      struct hearth_monitored_instance *instance)
 {
-    for (size_t i = 0; i < answer->n_instances; i++) {
-        if (hearth_str_eq(answer->instances[i].name, instance->name)) {
-            instance->properties = answer->instances[i].properties;
-            instance->n_properties = answer->instances[i].n_properties;
+    size_t i = answer->next_instance;
+    while (i < answer->n_instances &&
+           hearth_str_cmp(answer->instances[i].name, instance->name) < 0) {
+        i++;
+    }
+    if (i < answer->n_instances && hearth_str_eq(answer->instances[i].name, instance->name)) {
+        instance->properties = answer->instances[i].properties;
+        instance->n_properties = answer->instances[i].n_properties;
+    }
+
+    answer->next_instance = i;
+}
+
+static void count_process_triggers(const struct hearth_trigger_count *counted,
+                                   struct hearth_monitored_instance *instance)
+{
+    instance->n_triggered += counted->n;
+    if (counted->last_ms > instance->last_triggered_ms) {
+        instance->last_triggered_ms = counted->last_ms;
+    }
+
+    for (size_t k = 0; k < instance->n_processes; k++) {
+        struct hearth_monitored_process *process = &instance->processes[k];
+        if (hearth_str_eq(process->process.process_id, counted->process_id)) {
+            process->n_triggered = counted->n;
+            process->last_triggered_ms = counted->last_ms;
         }
     }
 }
 
-static void count_instance_triggers(const struct monitored_facts *answer,
+static void count_instance_triggers(struct monitored_facts *answer,
                                     struct hearth_monitored_instance *instance)
 {
     assert(instance->processes != NULL);
 
-    int64_t instance_last_ms = 0;
-
     /* Add up the triggers of the instance and its processes. */
-    for (size_t i = 0; i < answer->n_counts; i++) {
-        const struct hearth_trigger_count *counted = &answer->counts[i];
-        if (counted->kind != (int32_t)answer->kind ||
-            !hearth_str_eq(counted->instance, instance->name)) {
-            continue;
-        }
-        instance->n_triggered += counted->n;
-        instance_last_ms =
-            counted->last_ms > instance_last_ms ? counted->last_ms : instance_last_ms;
-        for (size_t k = 0; k < instance->n_processes; k++) {
-            struct hearth_monitored_process *process = &instance->processes[k];
-            if (hearth_str_eq(process->process.process_id, counted->process_id)) {
-                process->n_triggered = counted->n;
-                process->last_triggered_ms = counted->last_ms;
-            }
+    size_t i = answer->next_count;
+    while (i < answer->n_counts && hearth_str_cmp(answer->counts[i].instance, instance->name) < 0) {
+        i++;
+    }
+    for (; i < answer->n_counts && hearth_str_eq(answer->counts[i].instance, instance->name); i++) {
+        if (answer->counts[i].kind == (int32_t)answer->kind) {
+            count_process_triggers(&answer->counts[i], instance);
         }
     }
 
+    answer->next_count = i;
+
     /* Compute until when each process is silent. */
-    instance->last_triggered_ms = instance_last_ms;
     for (size_t k = 0; k < instance->n_processes; k++) {
         struct hearth_monitored_process *process = &instance->processes[k];
         /* Network profiling covers the whole instance, and so does the silence after it. */
-        int64_t last_ms =
-            answer->kind == HEARTH_POLICY_NETWORK ? instance_last_ms : process->last_triggered_ms;
+        int64_t last_ms = answer->kind == HEARTH_POLICY_NETWORK ? instance->last_triggered_ms
+                                                                : process->last_triggered_ms;
         int64_t until_ms = last_ms + HEARTH_POLICY_SILENCE_MS;
         process->silent_until_ms = last_ms > 0 && until_ms > answer->now_ms ? until_ms : 0;
     }

@@ -442,11 +442,13 @@ enum hearth_status hearth_store_trigger_counts(const struct hearth_scope *scope,
     /* Tasks of origin $5 (policies), grouped as the filter says. By the index on start_at. */
     return hearth_store_select(
         scope,
-        "SELECT s.name, k.kind::int4, CASE WHEN $4 <> 0 THEN coalesce(k.instance, '') ELSE '' END,"
+        "SELECT * FROM (SELECT s.name, k.kind::int4,"
+        " CASE WHEN $4 <> 0 THEN coalesce(k.instance, '') ELSE '' END,"
         " CASE WHEN $4 <> 0 THEN coalesce(k.process_id, '') ELSE '' END, count(*)::int4,"
         " max(k.start_at) FROM hearth_data.task k JOIN hearth_data.service s USING (service_id)"
         " JOIN hearth_data.tenant n USING (tenant_id) WHERE n.name = $1"
         " AND ($2 = '' OR s.name = $2) AND k.origin = $5 AND k.start_at >= $3"
-        " GROUP BY 1, 2, 3, 4",
+        " GROUP BY 1, 2, 3, 4) c (service, kind, instance, process_id, n, last)"
+        " ORDER BY c.service COLLATE \"C\", c.instance COLLATE \"C\"",
         &params, &count_rows, ret, ret_n, err);
 }
