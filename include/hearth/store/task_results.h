@@ -81,7 +81,7 @@ enum hearth_status hearth_store_task_left(const struct hearth_scope *scope,
 /*
  * Parts of the tenant that are not profiles, flushed within the range. At most `limit` (above 0),
  * chosen at random if there are more, each as a flush with one part and all members that _put would
- * have filled; chunk is the part's. A damaged part is left out: its flush has n_parts 0.
+ * have filled; chunk is the part's. The flush of a damaged part has none: n_parts 0, chunk NULL.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *scope,
