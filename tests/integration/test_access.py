@@ -158,6 +158,23 @@ class Tokens(unittest.TestCase):
         eventually(lambda: self.types(bearer(old["token"])) == 401, what="the end of the old token")
         self.assertEqual(self.types(bearer(new["token"])), 200)
 
+    def test_a_rotated_token_lives_as_long_as_the_old_one_was_to(self):
+        def rotated(old, **request):
+            made = self.hearth.must("RotateToken", {"id": old["id"], "overlapMs": "60000", **request})
+            listed = {t["id"]: t for t in self.hearth.must("ListTokens", {})["tokens"]}[made["id"]]
+            self.assertEqual(made.get("expiresMs"), listed.get("expiresMs"))
+            return int(made.get("expiresMs", 0)) and int(made["expiresMs"]) - int(listed["createdMs"])
+
+        token = lambda **request: self.hearth.token(("red", "viewer"), **request)
+        hour = lambda: token(expiresMs=str(now_ms() + 3_600_000))
+        self.assertAlmostEqual(rotated(hour()), 3_600_000, delta=5000)
+        self.assertAlmostEqual(rotated(hour(), expiresMs=str(now_ms() + 60_000)), 60_000, delta=5000)
+        self.assertEqual(rotated(hour(), neverExpires=True), 0)
+        self.assertEqual(rotated(token()), 0)
+        self.assertGreater(rotated(token(expiresMs=str(2**63 - 1))), 2**62)
+        both = {"id": token()["id"], "neverExpires": True, "expiresMs": str(now_ms() + 60_000)}
+        self.assertEqual(self.hearth.access("RotateToken", both)[0], 400)
+
     def test_a_use_is_listed_after_credentials_were_changed(self):
         used = self.hearth.token(("red", "viewer"))
         self.assertEqual(self.types(bearer(used["token"])), 200)

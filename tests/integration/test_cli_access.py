@@ -250,7 +250,10 @@ class Tokens(CliAccess):
         for path in (old, new):
             self.assertIn("viewer in red", self.cli("whoami", token_file=path).out)
         self.assertIn("ends 20", self.cli("whoami", token_file=old).out)
+        done = self.ran("admin", "tokens", "rotate", token_id, "--overlap", "1h", "--expires", "never")
+        self.assertIn("; never ends; the old one ends in 1h", done.err)
         made = self.answer("admin", "tokens", "rotate", token_id)
+        self.assertAlmostEqual(int(made["expiresMs"]) / 1000 - time.time(), 3600, delta=60)
         self.assertIn("viewer in red", self.cli("whoami", HEARTH_TOKEN=made["token"]).out)
         self.refused(AUTH, "has expired", "whoami", token_file=old)
         self.refused(NO_DATA, "there is no token", "admin", "tokens", "rotate", "nobody")

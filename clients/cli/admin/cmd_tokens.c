@@ -20,7 +20,7 @@
 
 /* ---- options ---- */
 
-/* --expires as a time; 0: never. */
+/* --expires as a time; 0: never, or the option is missing. */
 static enum hearth_status read_expiry(struct cli *cli, int64_t *ret_ms)
 {
     const char *text = cli->access.expires;
@@ -151,7 +151,7 @@ static void say_created(const Hearth__V1__CreatedToken *created,
         hearth_buf_cstr(&text, i == 0 ? ": " : "; ");
         cli_put_grant(request->grants[i], &text);
     }
-    put_end(request->expires_ms, end);
+    put_end(created->expires_ms, end);
     hearth_buf_printf(&text, "; %s", end);
     hearth_buf_byte(&text, '\0');
     if (!hearth_buf_failed(&text)) {
@@ -189,6 +189,7 @@ enum cli_exit cli_tokens_rotate(struct cli *cli)
     hearth__v1__rotate_token_request__init(&request);
     request.id = cli_field(cli, cli->args[0]);
     enum hearth_status status = read_expiry(cli, &request.expires_ms);
+    request.never_expires = cli->access.expires != NULL && request.expires_ms == 0;
     int64_t overlap_ns = 0;
     if (status == HEARTH_OK && cli->access.overlap != NULL &&
         strcmp(cli->access.overlap, "0") != 0) {
@@ -204,7 +205,7 @@ enum cli_exit cli_tokens_rotate(struct cli *cli)
     }
 
     char end[48], overlap[48];
-    put_end(request.expires_ms, end);
+    put_end(answer->expires_ms, end);
     cli_duration(request.overlap_ms, overlap);
     (void)fprintf(stderr, "token: %s has the name and grants of %s; %s; the old one %s%s\n",
                   answer->id, cli->args[0], end, request.overlap_ms == 0 ? "has ended" : "ends in ",

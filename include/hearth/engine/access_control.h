@@ -226,22 +226,31 @@ struct hearth_new_token {
     int64_t expires_ms; /* 0: never */
 };
 
-/* The text is returned this once. INVALID_ARGUMENT; PERMISSION_DENIED. */
+struct hearth_made_token {
+    struct hearth_str id, text; /* in the arena of the call; the text is returned this once */
+    int64_t expires_ms;         /* 0: never */
+};
+
+/* INVALID_ARGUMENT; PERMISSION_DENIED. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_access_create_token(const struct hearth_access_call *call,
                                               const struct hearth_new_token *token,
-                                              struct hearth_str *ret_id,
-                                              struct hearth_str *ret_text, struct hearth_err *err);
-/*
- * Creates a token with the name and grants of another one, which ends after overlap_ns.
- *
- * expires_ms  of the new token; 0: never
- */
+                                              struct hearth_made_token *ret,
+                                              struct hearth_err *err);
+
+struct hearth_rotation {
+    struct hearth_str id;
+    int64_t overlap_ns; /* how long the old token stays valid */
+    int64_t expires_ms; /* of the new token; 0: it lives as long as the old one was to */
+    bool never_expires; /* the new token; expires_ms is 0 */
+};
+
+/* Creates a token with the name and grants of another one. NOT_FOUND; as create_token. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_access_rotate_token(const struct hearth_access_call *call,
-                                              struct hearth_str id, int64_t overlap_ns,
-                                              int64_t expires_ms, struct hearth_str *ret_id,
-                                              struct hearth_str *ret_text, struct hearth_err *err);
+                                              const struct hearth_rotation *rotation,
+                                              struct hearth_made_token *ret,
+                                              struct hearth_err *err);
 /* NOT_FOUND, also for tokens that the caller may not see. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_access_delete_token(const struct hearth_access_call *call,

@@ -39,8 +39,7 @@ static enum hearth_status check_new_token(const struct hearth_access_call *call,
 
 enum hearth_status hearth_access_create_token(const struct hearth_access_call *call,
                                               const struct hearth_new_token *token,
-                                              struct hearth_str *ret_id,
-                                              struct hearth_str *ret_text, struct hearth_err *err)
+                                              struct hearth_made_token *ret, struct hearth_err *err)
 {
     struct hearth_token row = {.name = token->name,
                                .created_by = call->admission->subject,
@@ -52,12 +51,13 @@ enum hearth_status hearth_access_create_token(const struct hearth_access_call *c
         row.created_by = HEARTH_STR("anonymous");
     }
 
-    HEARTH_TRY(hearth_access_make_token(call->arena, ret_text, &row, err));
+    HEARTH_TRY(hearth_access_make_token(call->arena, &ret->text, &row, err));
     HEARTH_TRY(hearth_store_token_add(HEARTH_ACCESS_SCOPE(call->access, call->cancel, call->arena),
                                       &row, token->grants, token->n_grants, err));
     hearth_access_wrote(call->access, call->cancel);
     HEARTH_TRY(hearth_access_end_setup(call->access, call->cancel, err));
-    *ret_id = row.id;
+    ret->id = row.id;
+    ret->expires_ms = row.expires_ms;
 
     return HEARTH_OK;
 }
@@ -112,7 +112,20 @@ static enum hearth_status find_own_token(const struct hearth_access_call *call,
     return HEARTH_OK;
 }
 
-/* Name and grants of the old token, in the arena. */
+/* When a token that begins now ends if it lives as long as the row's; 0: never. */
+static int64_t same_lifetime(const struct hearth_token *row)
+{
+    int64_t end_ms;
+
+    if (row->expires_ms == 0) {
+        return 0;
+    }
+    bool is_beyond =
+        __builtin_add_overflow(hearth_access_now_ms() - row->created_ms, row->expires_ms, &end_ms);
+    return is_beyond ? INT64_MAX : end_ms;
+}
+
+/* Name, grants and lifetime of the old token, in the arena. */
 static enum hearth_status copy_token(const struct hearth_access_call *call, struct hearth_str id,
                                      struct hearth_new_token *ret, struct hearth_err *err)
 {
@@ -128,6 +141,7 @@ static enum hearth_status copy_token(const struct hearth_access_call *call, stru
         ret->name = hearth_arena_str(call->arena, token->row->name);
         ret->grants = grants;
         ret->n_grants = token->grants.n;
+        ret->expires_ms = same_lifetime(token->row);
         status = ret->name.p == NULL ? HEARTH_FAIL_ARENA(err, call->arena) : HEARTH_OK;
     }
     hearth_snapshot_release(held);
@@ -136,21 +150,23 @@ static enum hearth_status copy_token(const struct hearth_access_call *call, stru
 }
 
 enum hearth_status hearth_access_rotate_token(const struct hearth_access_call *call,
-                                              struct hearth_str id, int64_t overlap_ns,
-                                              int64_t expires_ms, struct hearth_str *ret_id,
-                                              struct hearth_str *ret_text, struct hearth_err *err)
+                                              const struct hearth_rotation *rotation,
+                                              struct hearth_made_token *ret, struct hearth_err *err)
 {
-    struct hearth_new_token token = {.expires_ms = expires_ms};
+    struct hearth_new_token token;
 
-    if (overlap_ns < 0) {
+    if (rotation->overlap_ns < 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the overlap is negative");
     }
 
-    HEARTH_TRY(copy_token(call, id, &token, err));
-    HEARTH_TRY(hearth_access_create_token(call, &token, ret_id, ret_text, err));
-    enum hearth_status status =
-        hearth_store_token_end(HEARTH_ACCESS_SCOPE(call->access, call->cancel, call->arena), id,
-                               hearth_access_now_ms() + overlap_ns / HEARTH_NS_PER_MS, err);
+    HEARTH_TRY(copy_token(call, rotation->id, &token, err));
+    if (rotation->never_expires || rotation->expires_ms != 0) {
+        token.expires_ms = rotation->expires_ms;
+    }
+    HEARTH_TRY(hearth_access_create_token(call, &token, ret, err));
+    enum hearth_status status = hearth_store_token_end(
+        HEARTH_ACCESS_SCOPE(call->access, call->cancel, call->arena), rotation->id,
+        hearth_access_now_ms() + rotation->overlap_ns / HEARTH_NS_PER_MS, err);
     if (status != HEARTH_OK && status != HEARTH_NOT_FOUND) {
         return status;
     }

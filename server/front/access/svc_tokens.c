@@ -26,18 +26,18 @@ HEARTH_UNARY(hearth_svc_who_am_i, Hearth__V1__WhoAmIRequest, Hearth__V1__WhoAmIR
     return HEARTH_OK;
 }
 
-static void answer_token(struct hearth_rpc *rpc, struct hearth_str id, struct hearth_str text,
+static void answer_token(struct hearth_rpc *rpc, const struct hearth_made_token *made,
                          Hearth__V1__CreatedToken *out)
 {
-    out->id = hearth_rpc_text(rpc, id);
-    out->token = hearth_rpc_text(rpc, text);
-    hearth_rpc_set_object(rpc, "token " HEARTH_STR_FMT, HEARTH_STR_ARG(id));
+    out->id = hearth_rpc_text(rpc, made->id);
+    out->token = hearth_rpc_text(rpc, made->text);
+    out->expires_ms = made->expires_ms;
 }
 
 HEARTH_UNARY(hearth_svc_create_token, Hearth__V1__CreateTokenRequest, Hearth__V1__CreatedToken)
 {
     const struct hearth_access_call call = hearth_rpc_access_call(rpc);
-    struct hearth_str id, text;
+    struct hearth_made_token made;
     struct hearth_grant *grants = hearth_arena_array(&rpc->arena, in->n_grants, sizeof *grants);
 
     if (grants == NULL) {
@@ -51,9 +51,10 @@ HEARTH_UNARY(hearth_svc_create_token, Hearth__V1__CreateTokenRequest, Hearth__V1
                                            .grants = grants,
                                            .n_grants = in->n_grants,
                                            .expires_ms = in->expires_ms};
-    HEARTH_TRY(hearth_access_create_token(&call, &token, &id, &text, &rpc->err));
-    answer_token(rpc, id, text, out);
-    hearth_rpc_set_object(rpc, "token " HEARTH_STR_FMT " \"%s\"", HEARTH_STR_ARG(id), in->name);
+    HEARTH_TRY(hearth_access_create_token(&call, &token, &made, &rpc->err));
+    answer_token(rpc, &made, out);
+    hearth_rpc_set_object(rpc, "token " HEARTH_STR_FMT " \"%s\"", HEARTH_STR_ARG(made.id),
+                          in->name);
 
     return HEARTH_OK;
 }
@@ -61,17 +62,22 @@ HEARTH_UNARY(hearth_svc_create_token, Hearth__V1__CreateTokenRequest, Hearth__V1
 HEARTH_UNARY(hearth_svc_rotate_token, Hearth__V1__RotateTokenRequest, Hearth__V1__CreatedToken)
 {
     const struct hearth_access_call call = hearth_rpc_access_call(rpc);
-    struct hearth_str id, text;
-    int64_t overlap_ns;
+    struct hearth_rotation rotation = {.id = hearth_str_c(in->id),
+                                       .expires_ms = in->expires_ms,
+                                       .never_expires = in->never_expires};
+    struct hearth_made_token made;
 
-    if (__builtin_mul_overflow(in->overlap_ms, HEARTH_NS_PER_MS, &overlap_ns)) {
+    if (__builtin_mul_overflow(in->overlap_ms, HEARTH_NS_PER_MS, &rotation.overlap_ns)) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "overlap_ms is out of range");
     }
+    if (in->never_expires && in->expires_ms != 0) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
+                           "expires_ms and never_expires exclude each other");
+    }
 
-    HEARTH_TRY(hearth_access_rotate_token(&call, hearth_str_c(in->id), overlap_ns, in->expires_ms,
-                                          &id, &text, &rpc->err));
-    answer_token(rpc, id, text, out);
-    hearth_rpc_set_object(rpc, "token " HEARTH_STR_FMT " instead of %s", HEARTH_STR_ARG(id),
+    HEARTH_TRY(hearth_access_rotate_token(&call, &rotation, &made, &rpc->err));
+    answer_token(rpc, &made, out);
+    hearth_rpc_set_object(rpc, "token " HEARTH_STR_FMT " instead of %s", HEARTH_STR_ARG(made.id),
                           in->id);
 
     return HEARTH_OK;

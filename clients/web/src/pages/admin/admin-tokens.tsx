@@ -57,7 +57,7 @@ export function Tokens({ who }: { who: Who }) {
       form.reset();
     }
   };
-  // The old one stays valid for a day, in which its users take the new one; the new one does not end.
+  // The old one stays valid for a day, in which its users take the new one, which has the lifetime of the old one.
   const rotate = (id: string) => void make("RotateToken", { id, overlapMs: String(DAY_MS) });
   return (
     <section aria-busy={answer.isLoading}>
